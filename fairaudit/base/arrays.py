@@ -35,7 +35,7 @@ _BLOCK = 2**15
 
 
 def squeeze_repeats(array: NDArray[Any]) -> NDArray[Any]:
-    """The array; if its last axis is broadcast, only one entry of this axis.
+    """The array, with only one entry on its last axis if this axis is broadcast.
 
     Repeated values are then computed once.
 
@@ -46,10 +46,10 @@ def squeeze_repeats(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def map_blocks(function: Callable[..., Any], *arrays: NDArray[Any], width: int = 1) -> Floats:
-    """The results of a function that is applied to blocks of the last axis of arrays.
+    """Applies a function to blocks of the last axis of arrays, and returns the joined results.
 
     An array with one entry on its last axis is broadcast. `width` is the number of values that the
-    function makes of each entry. Several returned arrays are stacked on a new first axis.
+    function computes from each entry. Several returned arrays are stacked on a new first axis.
 
     >>> map_blocks(np.add, np.arange(3), np.array([1])).tolist()
     [1, 2, 3]
@@ -68,9 +68,9 @@ def map_blocks(function: Callable[..., Any], *arrays: NDArray[Any], width: int =
 
 
 def unique_columns(*rows: Floats) -> tuple[Floats, Ints]:
-    """The distinct columns of a table, [rows, columns], and the index of each column among them.
+    """The distinct columns of a table [rows, columns], and the index of each column among them.
 
-    Many groups have equal counts, and so have equal intervals, which are computed once.
+    Many groups have equal counts, so their interval is computed only once.
 
     >>> columns, place = unique_columns(np.array([2.0, 1.0, 2.0]), np.array([9.0, 9.0, 9.0]))
     >>> columns.tolist(), place.tolist()
@@ -85,7 +85,7 @@ def unique_columns(*rows: Floats) -> tuple[Floats, Ints]:
 
 
 WEIGHT_SCALES = (10**9, 10**18)
-"""The scale of weights: the usual scale, and the finer scale if all weights are tiny."""
+"""The scales of weights: the usual scale, and the finer scale for weights that are all tiny."""
 
 MOST_ROUNDING = (1e-6, 1e-18)
 """The maximum rounding error of a weight at each scale. Reports never show the actual error,
@@ -93,7 +93,7 @@ because it may be the error of a single row.
 """
 
 SQUARE_ROOTS = (10**6, 10**15)
-"""The scales of weights before they are squared; they are coarser than `WEIGHT_SCALES`."""
+"""The scales of weights before the weights are squared; coarser than `WEIGHT_SCALES`."""
 
 SQUARE_SCALES = (SQUARE_ROOTS[0] ** 2, SQUARE_ROOTS[1] ** 2)
 """The scales of squared weights."""
@@ -119,7 +119,7 @@ numbers are rounded, but they stay on the correct side of every cut.
 LARGEST_WEIGHT = 1e9
 LARGEST_NUMBER = 1e9
 LARGEST_COUNT = float(LARGEST_WHOLE)
-"""The largest allowed weight, number, and count of people in a row."""
+"""The largest allowed values in a row: of a weight, of a number, and of a count of people."""
 
 MOST_PEOPLE = 2**62
 """The largest allowed sum of counts."""
@@ -138,7 +138,7 @@ _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def hash_rows(numbers: Ints | NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """SplitMix64 of the numbers of rows (Steele, Lea & Flood 2014)."""
+    """The hash of each row number, by SplitMix64 (Steele, Lea & Flood 2014)."""
     with np.errstate(over="ignore"):
         mixed = (numbers.astype(np.uint64) + np.uint64(seed << 48)) * np.uint64(_STEP)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * _MIX[0]

@@ -1,4 +1,4 @@
-"""Marks of fields and notices: the people from whose data each one is computed.
+"""Marks that say from whose data each field and each notice of a result is computed.
 
 A published report (`suppress_below`) hides values by their marks. Each class of a result declares
 all of its fields with `declare_subjects`. A class with an undeclared field raises an error when it
@@ -27,7 +27,7 @@ class Subjects(StrEnum):
     """The people of the row. Published if their counts are proven safe."""
 
     COMPARED = "compared"
-    """The people of the row and the people they are compared with. Published if all are safe."""
+    """The people of the row and the people they are compared with. Published if both are safe."""
 
     ANYBODY = "anybody"
     """People whom the row does not name. Published if no combination of columns has small cells."""
@@ -40,7 +40,7 @@ class Subjects(StrEnum):
 
 
 class Disclosure(Frozen):
-    """The subjects of each field of a class, and the values that replace hidden values."""
+    """The subjects of each field of a class, and the published values of hidden fields."""
 
     subjects: Mapping[str, Subjects]
     hidden: Mapping[str, object]
@@ -56,7 +56,8 @@ def declare_subjects(
 
     The keywords are the values of `Subjects`. A hidden field becomes None, or its value in
     `hidden`. Raises `TypeError` if a field is not declared, is declared twice, or does not exist.
-    Also raises it if a field would become None although its type does not allow None.
+    Also raises `TypeError` if a hidden field would become None although its type does not allow
+    None.
     """
 
     def declare(cls: type[T]) -> type[T]:
@@ -91,7 +92,7 @@ def disclosure_of(cls: type) -> Disclosure:
 
 
 def redact(row: T, published: Container[Subjects], **nested: object) -> T:
-    """The row; fields whose subjects are not `published` are hidden.
+    """A copy of the row in which fields are hidden unless their subjects are in `published`.
 
     `nested` are the new values of nested fields; nested fields without a new value are hidden.
     """
@@ -108,7 +109,7 @@ def redact(row: T, published: Container[Subjects], **nested: object) -> T:
 
 
 def _redact_within(value: object, published: Container[Subjects]) -> object:
-    """The value with each row in it redacted."""
+    """The value, in which each nested row is redacted."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return tuple(_redact_within(part, published) for part in value)
     if isinstance(value, Frozen):
@@ -125,7 +126,7 @@ class NoticeRate(Frozen):
 
 
 class Notice(str):
-    """A sentence of a report, with a mark of the people from whose data its numbers are computed.
+    """A sentence of a report, with a mark that says from whose data its numbers are computed.
 
     With `Subjects.ROW`, a published report has the sentence only if all `rates` are proven safe.
     """

@@ -52,7 +52,7 @@ class Place(Frozen):
 
 
 class Quote(Frozen):
-    """A part of a line of a text file, from `column` to just before `end`; both count from 1."""
+    """A part of a line of a text file, from `column` up to (without) `end`; both count from 1."""
 
     line: int
     column: int
@@ -61,7 +61,7 @@ class Quote(Frozen):
 
 
 class Fault(Frozen):
-    """One fault of a spec: the message, the path, the place, and the text of that line."""
+    """One fault of a spec: its message, path and place, and the line of text at the place."""
 
     message: str
     path: str = ""
@@ -166,9 +166,9 @@ class SpecError(FairauditError):
 
 
 class Faults(list[Fault]):
-    """The faults that were found so far; raises `SpecError` when the list has 100 faults.
+    """The list of faults found so far; raises `SpecError` when it has 100 faults.
 
-    Hundreds of faults usually have one cause, and the search for a hint takes time for each.
+    Hundreds of faults usually have one cause, and the search for a hint takes time for each fault.
     """
 
     def append(self, fault: Fault) -> None:
@@ -221,7 +221,7 @@ class DataError(FairauditError):
         self.seek = seek
 
     def located(self, spot: str, hint: str | None = None) -> DataError:
-        """The error with the place of the first faulty row, and with a hint if one is given."""
+        """The error with the place of the first faulty row, and with `hint` if it is given."""
         uncounted = self.message if self.uncounted is None else self.uncounted
         return DataError(f"{self.message}; first: {spot}", hint or self.hint, uncounted=uncounted)
 
@@ -252,8 +252,8 @@ class Unwritten(FairauditError):
 class Seek(Frozen):
     """Values of a column that are searched in the data, to report the first row with a fault.
 
-    With `in_filter` the filter cannot compare these values, so all rows are searched. Otherwise
-    only the rows that the filter keeps are searched.
+    If `in_filter` is set, the filter cannot compare these values, so all rows are searched.
+    Otherwise, only the rows that the filter keeps are searched.
     """
 
     column: str
@@ -284,7 +284,7 @@ def check_type(value: object, types: UnionType | type, words: str, hint: str | N
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a message that suggests similar known words; empty if no word is similar.
 
-    Long words, and names after the first thousand, are not searched.
+    Long words get no suggestion. Only the first thousand known words are searched.
     """
     if len(word) > _LONGEST_WORD:
         return ""

@@ -3,10 +3,10 @@
 Only regular files are read, because a pipe or a device may never end. Standard input, named by `-`,
 is read once: into memory, or into a temporary folder, which also holds downloaded files.
 
-To add a format, add a record to `FORMATS` and the module in `counting/sources/` that it names, with
-the functions of `Reader` in `counting/sources/__init__.py`. If Polars cannot read a compression,
-`read_columns` of `counting/sources/csv_reader.py` must copy the file; if Arrow cannot,
-`open_bytes` of `counting/sources/__init__.py` needs a case.
+To add a format, add a record to `FORMATS`. Also add the module in `counting/sources/` that the
+record names, with the functions of `Reader` in `counting/sources/__init__.py`. If Polars cannot
+read a compression, `read_columns` of `counting/sources/csv_reader.py` must copy the file; if Arrow
+cannot, `open_bytes` of `counting/sources/__init__.py` needs a case.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def forget_stdin() -> None:
 
 
 class Compression(Frozen):
-    """A compression of text files: its name, and the first bytes of each such file."""
+    """A compression of text files: its name, and the first bytes of each compressed file."""
 
     name: str
     magic: bytes
@@ -178,8 +178,9 @@ COMPRESSIONS = {
 class InputFormat(Frozen):
     """A format of data files: its name, its title in messages, its suffixes, its reader module.
 
-    `magic` are the first bytes of each file, if the format has such bytes. Only text formats may be
-    compressed. If `is_mapped`, reading a file takes as much address space as the file has bytes.
+    `magic` are the first bytes of each file; empty if the format has no fixed first bytes. Only
+    text formats may be compressed. If `is_mapped`, reading a file takes as much address space as
+    the file has bytes.
     """
 
     name: str
@@ -247,7 +248,7 @@ def is_surely_data(path: Path) -> bool:
 
 
 def suffix_of(start: bytes) -> str:
-    """The suffix of the format of a file, by its first bytes; that of CSV if no format fits."""
+    """The suffix of a file's format, found by its first bytes; `.csv` if no format fits."""
     known = (suffix for magic, suffix in _SUFFIXES.items() if start.startswith(magic))
     return next(known, CSV.suffixes[0])
 

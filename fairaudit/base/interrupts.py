@@ -1,7 +1,8 @@
-"""Ctrl-C: records it from the start of the process; the exit code and the last line.
+"""Records Ctrl-C from the start of the process; the exit code and last line after Ctrl-C.
 
-Python raises `KeyboardInterrupt` at any point of the program. An import or a library may hide it or
-turn it into another error. Therefore this module remembers that the user pressed Ctrl-C.
+Python raises `KeyboardInterrupt` at any point of the program. An import or a library may hide this
+exception, or turn it into another error. Therefore this module remembers that the user pressed
+Ctrl-C.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ class DataFile(Frozen):
     """A file that was read.
 
     `lines` is the number of physical lines of a CSV file, including the header. `modified` is the
-    time of the last change, to the second. `bytes` is None if it is suppressed, and 0 for data
-    without a file.
+    time of the last change, to the second. `bytes` is None if this number is suppressed, and 0 for
+    data without a file.
     """
 
     path: str
@@ -56,7 +56,7 @@ class Ledger(Frozen, tag=True):
             force_setattr(self, name, tuple(sorted(getattr(self, name), key=by_place)))
         out = self.filtered + self.undecided + sum(line.rows for line in self.dropped)
         if self.read != self.counted + out:
-            raise ValueError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
+            raise ValueError(f"the numbers do not add up: {self.read=} {self.counted=} {out=}")
 
 
 @declare_subjects(nobody="column reason", nested="rows people")

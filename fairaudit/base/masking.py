@@ -1,9 +1,9 @@
 """`mask`: replaces user names, passwords, tokens and access keys by `***` in texts that are shown.
 
-Every text passes here before it leaves the program: errors and notices when they are made, results
-before they are reported, lines on stderr, statements that are logged. In a malformed address `mask`
-hides more than the password, because a password may contain any character. Names of columns and
-levels are data, so `mask_name` changes only those that contain an address or settings.
+Every text passes through this module before it leaves the program: errors and notices when they are
+made, results before they are reported, lines on stderr, statements that are logged. In a malformed
+address `mask` hides more than the password, because a password may contain any character. Names of
+columns and levels are data, so `mask_name` changes only names that contain an address or settings.
 """
 
 from __future__ import annotations
@@ -144,7 +144,8 @@ def mask_all(value: T) -> T:
     """The record with all its texts masked. Parts without credentials stay the same objects.
 
     Fields of free text (`_FREE_TEXTS`) are masked by `mask`, all other texts by `mask_name`.
-    Different texts stay different: if two would become equal, the second gets a number (`***#2`).
+    Different texts stay different: if two masked texts would be equal, the second gets a number
+    (`***#2`).
     """
     return cast("T", _mask_within(value, _Masker(mask_name, _Masker(mask))))
 

@@ -20,13 +20,13 @@ else:
     _LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 
 START = 400_000_000
-"""The address space of NumPy and SciPy. With less, OpenBLAS hangs or exits with 1."""
+"""The address space of NumPy and SciPy. With less, OpenBLAS hangs or exits with code 1."""
 START_WRITTEN = 250_000_000
-"""The part of `START` that is written to; `ulimit -d` limits it."""
+"""The bytes of `START` that are written to; `ulimit -d` limits them."""
 ENGINE = 1_800_000_000
 """The address space of Polars, Arrow and their threads for a small file, with a reserve."""
 WRITTEN = 400_000_000
-"""The part of `ENGINE` that is written to."""
+"""The bytes of `ENGINE` that are written to."""
 _LITTLE = 200_000_000
 """If a limit leaves less than this, a crash is attributed to the limit."""
 
@@ -64,7 +64,7 @@ def has_room_for_engine(mapped: int = 0) -> bool:
 def leave_by(code: int) -> None:
     """Sets the exit code of this process for the case that a library calls C's `exit`.
 
-    Libraries do so if memory runs out. To save time, nothing happens if memory has no limit.
+    Libraries call `exit` if memory runs out. To save time, nothing happens if memory has no limit.
     """
     if not is_limited():
         return

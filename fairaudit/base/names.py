@@ -26,7 +26,7 @@ _MOST_MARKS = 4
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 """Invisible characters that Python calls printable."""
 _SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
-"""Variation selectors: invisible characters that choose a picture of the character before."""
+"""Variation selectors: invisible characters that choose a picture of the previous character."""
 _JOINERS = frozenset("\u200c\u200d")
 _LIKE_TOTAL = re.compile(
     r"(sub|grand )?totals?|total .*|overall|all( (?!others?\b).*)?|both (sexes|genders)|persons"
@@ -64,7 +64,7 @@ _REMAINING = {"other", "others", "rest", "remaining", "everybody else", "everyon
 
 @lru_cache(maxsize=4096)
 def name(text: str, most: int = MOST) -> str:
-    r"""A name as part of a sentence: one printable line of at most `most` columns.
+    r"""A name as part of a sentence: one printable line of at most `most` terminal columns.
 
     A name that could be misread is quoted like a text in Python: if it is empty or blank, equals a
     word of reports (`everybody`), contains a separator of names (`a, b`, `x=1`), or contains an
@@ -134,7 +134,9 @@ def describe_group(pairs: tuple[tuple[str, str], ...]) -> str:
 def people(levels: tuple[tuple[str, str], ...]) -> str:
     """A group in a headline: its levels, with the column if a level alone is unclear.
 
-    `female × Black`, `COW=6`, `disabled=yes`, `race 'Other'` (a level, not all other people).
+    `female × Black`, `COW=6`, `disabled=yes`, `race 'Other'` (a level, not all other people). A
+    level of several words is quoted, because it could be read as a part of the sentence:
+    `'under 40'`.
     """
     parts = []
     for column, level in levels:
@@ -144,7 +146,8 @@ def people(levels: tuple[tuple[str, str], ...]) -> str:
         # A number, a letter or "yes" is not understood without the name of its column.
         is_word = sum(sign.isalpha() for sign in level) > 1
         is_clear = is_word and level.casefold() not in _BARE_WORDS
-        parts.append(name(level) if is_clear else describe_group(((column, level),)))
+        spelled = quoted(level) if " " in level else name(level)
+        parts.append(spelled if is_clear else describe_group(((column, level),)))
     return " × ".join(parts) or "everybody"
 
 
@@ -154,7 +157,7 @@ def width(text: str) -> int:
 
 
 def quoted(text: str, most: int = MOST) -> str:
-    """A name that is always quoted; a long name looks like `'first…last'#3f2a1c`."""
+    """A name in quotes; a long name looks like `'first…last'#3f2a1c`."""
     text = mask_name(text)
     mark = '"' if "'" in text else "'"
     signs = [f"\\{sign}" if sign in {"\\", mark} else sign for sign in _spelled(text)]
@@ -185,7 +188,7 @@ def _beginning(signs: list[str], room: int) -> list[str]:
 
 
 def _spelled(text: str, but: str = "") -> Iterator[str]:
-    """Each character, or its escape if it is invisible."""
+    """Yields each character, or its escape if the character is invisible."""
     if _is_ordinary(text):
         yield from text
         return

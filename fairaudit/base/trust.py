@@ -19,7 +19,7 @@ OPTION = "--untrusted"
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SHOWN = {".github"}
-"""Names with a leading dot that may be read. Others may hold secrets: `.env`, tokens in `.git`."""
+"""Names with a leading dot that may be read. Other such names may hold secrets: `.env`, `.git`."""
 
 _root: ContextVar[Path | None] = ContextVar("root", default=None)
 
@@ -53,7 +53,7 @@ def untrusted(*, is_on: bool = True) -> Iterator[None]:
 
 
 def trust_in(root: Path | None) -> None:
-    """Sets the root of this process, which is that of its parent process."""
+    """Sets the root of this process to the root of its parent process."""
     _root.set(root)
 
 

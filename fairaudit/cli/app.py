@@ -70,7 +70,12 @@ def column_option(text: str) -> OptionInfo:
     return option
 
 
-Debug = Annotated[bool, typer.Option("--debug", help="Print the Python traceback of an error.")]
+Debug = Annotated[
+    bool,
+    typer.Option(
+        "--debug", help="Print the Python traceback of an error, and each query of a database."
+    ),
+]
 
 
 def split_names(texts: Iterable[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ Files of an earlier run with the same names are removed before anything is read.
 the run, users find no older file that looks like its report.
 
 Other files of the folder stay, including other reports of an earlier run. The index lists only the
-reports of this run, and the command prints the number of older reports.
+reports of this run.
 """
 
 from __future__ import annotations
@@ -54,14 +54,13 @@ class Identity(Frozen):
 
 
 class Outputs(Frozen):
-    """The output paths and input files of a command, and the reports that older indexes list.
+    """The output paths and the input files of a command.
 
     `unwritten` are the paths without new content. An error that ends the command is written there.
     """
 
     paths: tuple[Path, ...] = ()
     inputs: Mapping[Identity, str] = field(default_factory=dict)
-    earlier: Mapping[Path, frozenset[str]] = field(default_factory=dict)
     unwritten: set[Path] = field(default_factory=set)
 
     def refuse(self, path: Path) -> None:
@@ -69,7 +68,7 @@ class Outputs(Frozen):
         known = Identity.of(path)
         if known is not None and known in self.inputs:
             read = names.copied(self.inputs[known])
-            what = f"-o {names.copied(str(path))}: the command reads {read} from this path"
+            what = f"-o {names.copied(str(path))} would overwrite {read}, which the command reads"
             raise UsageError(what, "name another place")
 
     def write(self, path: Path, content: str | bytes) -> None:
@@ -162,11 +161,8 @@ _LONGEST = 120
 """The maximum number of bytes of a name. File systems allow 255, including suffixes."""
 
 
-def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs, workers: Workers) -> int:
-    """Writes the reports of all answers, then the index; returns the number of older reports.
-
-    The index is written last, so that everything that it lists exists.
-    """
+def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs, workers: Workers) -> None:
+    """Writes the reports of all answers, then the index, which lists only what exists."""
     from fairaudit.report import export, summary
     from fairaudit.report import json as report_json
 
@@ -176,9 +172,6 @@ def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs, worker
         export.Listed(answer, {form.name: name + form.suffixes[0] for form in _REPORTS})
         for name, answer in zip(audits, answers, strict=True)
     ]
-    now = {name for entry in listed for name in entry.files.values()}
-    before = outputs.earlier.get(path, frozenset())
-    others = sum((path / name).is_file() for name in before - now)
     rendered = workers.map(_render, answers)
     for entry, reports in zip(listed, rendered, strict=True):
         for form, content in zip(_REPORTS, reports, strict=True):
@@ -190,7 +183,6 @@ def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs, worker
     assert page_format.page is not None
     outputs.write(path / "index.html", page_format.page(document))
     outputs.write(path / "index.json", report_json.written(export.index(listed)))
-    return others
 
 
 def write_pictures(path: Path, answers: Sequence[Answer], outputs: Outputs) -> None:
@@ -270,14 +262,3 @@ def _safe(text: str) -> str:
 
 def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name.casefold())
-
-
-def listed_in(path: Path) -> frozenset[str]:
-    """The reports in a folder that its index lists."""
-    import json
-
-    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-        index = json.loads(inputs.read(path / "index.json", inputs.REPORT))
-        names = {name for audit in index["audits"] for name in audit["reports"].values()}
-        return frozenset(name for name in names if Path(name).name == name)
-    return frozenset()

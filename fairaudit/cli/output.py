@@ -31,11 +31,10 @@ from fairaudit.cli.files import (
     Identity,
     Outputs,
     clear,
-    listed_in,
     write_folder,
     write_pictures,
 )
-from fairaudit.cli.streams import Color, is_colored, write_line
+from fairaudit.cli.streams import Color, is_colored
 from fairaudit.report import FORMATS, Format, format_named, format_of, format_of_suffix
 
 if TYPE_CHECKING:
@@ -195,8 +194,7 @@ def clear_outputs(
     known: dict[Identity, str] = {}
     if any(path.exists() for path in files) or any(any(path.iterdir()) for path in folders):
         known = {file: str(path) for path in inputs() if (file := Identity.of(path)) is not None}
-    earlier = {path: listed_in(path) for path in folders}
-    outputs = Outputs(tuple(paths), known, earlier, {*paths})
+    outputs = Outputs(tuple(paths), known, {*paths})
     refused = None
     for path in (*files, *chain.from_iterable(map(reports, folders))):
         try:
@@ -223,8 +221,6 @@ def write_reports(
     With `full` browsers also print the appendix of a page. The first error is raised after all
     other outputs are written, so that no older report stays.
     """
-    from fairaudit.report.numbers import counted
-
     errors: list[Exception] = []
     for path in paths:
         try:
@@ -232,11 +228,8 @@ def write_reports(
                 outputs.unwritten.discard(path)
                 if path.name == PICTURES:
                     write_pictures(path, answers, outputs)
-                    continue
-                others = write_folder(path, answers, outputs, workers)
-                if others:
-                    files = counted(others, "file")
-                    write_line(f"{path}: the index does not list {files} of an earlier run")
+                else:
+                    write_folder(path, answers, outputs, workers)
             else:
                 form = format_of_path(path)
                 outputs.write(path, form.render(answers, all_rows=True, full=full))

@@ -285,7 +285,10 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     changes = _changes(first, before, after, models, same_people=same_people)
     if fail_on == "worse" and not changes.checks:
         hint = "compare results from specs with the same limits"
-        if after is None:
+        if changes.otherwise:
+            whys = (f"{other.after.check.id}: {other.why} changed" for other in changes.otherwise)
+            hint = f"compare results from the same spec; {'; '.join(whys)}"
+        elif after is None:
             hint = "set the same limits for both models with `of:` in a metric"
         raise NothingToAudit(
             "--fail-on worse cannot compare anything: the results have no check in common", hint
@@ -296,8 +299,8 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         may_be_worse = True
         ids = ", ".join(finding.check.id for finding in changes.dropped)
         write_line(
-            f"missing in the later report, or defined differently or less strict there: {ids}; "
-            "use --accept-dropped to accept this"
+            "these checks are missing in the later report, or have another definition or a looser "
+            f"limit there: {ids}; use --accept-dropped to accept this"
         )
     code = int(fail_on == "worse" and may_be_worse)
     _page(changes, code, grid, all_rows=True).write(request.outputs)

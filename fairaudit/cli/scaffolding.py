@@ -276,10 +276,6 @@ def schema(
         Literal["spec", "result", "comparison", "check"],
         typer.Argument(help="Which document: spec, result, comparison or check."),
     ] = "spec",
-    form: Annotated[
-        Literal["json", "markdown"],
-        typer.Option("--format", help="json, or markdown (for a spec only)."),
-    ] = "json",
 ) -> None:
     """Print the JSON Schema of the spec or of a report."""
     import json
@@ -287,13 +283,5 @@ def schema(
     from fairaudit.spec import editor_schema
     from fairaudit.tools.compare import document_schema
 
-    if form == "markdown":
-        if of != "spec":
-            raise UsageError(
-                f"Markdown output exists only for the schema of a spec, not for {of}",
-                "leave out --format",
-            )
-        sys.stdout.write(editor_schema.markdown())
-        return
     tree = editor_schema.json_schema() if of == "spec" else document_schema(of)
     sys.stdout.write(json.dumps(tree, indent=1) + "\n")

@@ -63,7 +63,7 @@ class Asked(Frozen):
 
 
 class Result(Document, tag=True):
-    """A whole result; `asked` is its question, if a command wrote it."""
+    """A whole result; `asked` is the question of the result, if a command wrote the document."""
 
     result: AuditResult = field(name="*result")
     asked: Annotated[Asked | None, RARE] = None
@@ -78,13 +78,13 @@ class ErrorReport(Frozen):
     faults: tuple[Fault, ...]
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """An error if `kind` is not a class of errors."""
+        """Yields a fault if `kind` is not a class of errors."""
         if self.kind not in _ERRORS:
             yield Unreadable(f"is not an error of this version: {self.kind:.40}", "kind")
 
 
 class Failure(Document, tag=True):
-    """An error in place of a result; `asked` is its question."""
+    """An error in place of a result; `asked` is the question that was not answered."""
 
     summary: Summary
     error: ErrorReport
@@ -106,7 +106,7 @@ class Answers(Document, tag=True):
     answers: tuple[ListedAnswer, ...]
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """An error without answers."""
+        """Yields a fault if the document has no answers."""
         if not self.answers:
             yield Unreadable("is empty", "answers")
 
@@ -180,7 +180,7 @@ def load(source: str | Path | Mapping[str, Any], what: str = "the result") -> li
 
 
 def read_result(document: Mapping[str, Any]) -> AuditResult:
-    """The result in a document; its reports are identical to those of the run.
+    """The result in a document; the reports of this result are identical to the reports of the run.
 
     Raises `UsageError` as `read_answers` does, and for an error or several answers.
     """
@@ -199,10 +199,10 @@ def choose_result(answers: Sequence[Answer], what: str = "the document") -> Audi
 def read_answers(document: Mapping[str, Any]) -> list[Answer]:
     """The answers in a document: one result, one error, or several of both.
 
-    If a document does not name the question, it is the spec of the result, or empty for an error.
-    Results with metrics of another version keep their numbers and words. Raises `UsageError` (with
-    the path of the member) for other documents, other major versions of the schema, and missing
-    members.
+    If a document does not name the question, the question is the spec of the result; for an error,
+    it is empty. Results with metrics of another version keep their numbers and words. Raises
+    `UsageError` (with the path of the member) for other documents, other major versions of the
+    schema, and missing members.
     """
     _refuse_foreign(document)
     if "audits" in document:

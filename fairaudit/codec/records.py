@@ -3,8 +3,9 @@
 Each field is a member of a JSON object, with the name that msgspec gives it. This module adds:
 
 - Groups and other tuples of pairs are objects.
-- A number that is not finite is null, and another member (`x_state`) has its state.
-- A field with a name that begins with `*` is flat: its members are members of the outer record.
+- A number that is not finite is null, and another member (`x_state`) has the state of the number.
+- A field whose name begins with `*` is flat: the members of its record are members of the outer
+  object.
 - Some properties are also members.
 """
 
@@ -68,9 +69,9 @@ _LONGEST_WHY = 200
 
 
 class Shape(NamedTuple):
-    """Two functions: `write` converts values of a type to plain data, `read` prepares such data.
+    """Two functions of a type: `write` converts values to plain data, `read` prepares plain data.
 
-    msgspec converts the prepared data to values. None means that the data stays the same.
+    msgspec converts the prepared data to values. A function that changes nothing is None.
     """
 
     write: Any = None
@@ -78,7 +79,7 @@ class Shape(NamedTuple):
 
     @classmethod
     def of_record(cls, record: Any) -> Shape:
-        """The functions for a record: its object has its fields and some properties."""
+        """The functions for a record: the JSON object has its fields and some of its properties."""
         tag, members = record.__struct_config__.tag, list_members(record)
         get = attrgetter(*(one.field for one in members), "__class__")
         steps = [(*one, one.is_flat, one.state, *find_shape(one.hint)) for one in members]
@@ -118,7 +119,7 @@ class Shape(NamedTuple):
 class Member(NamedTuple):
     """A member of a JSON object: its field or property, its name in JSON, and its type (`hint`).
 
-    A member with the value `rare` is not written.
+    A member is not written if its value equals the attribute `rare`.
     """
 
     field: str
@@ -128,12 +129,12 @@ class Member(NamedTuple):
 
     @property
     def is_flat(self) -> bool:
-        """Whether the members of its record are written in place of the member."""
+        """Whether the members of the nested record are written into the outer object directly."""
         return self.name.startswith("*")
 
     @property
     def state(self) -> str:
-        """The name of the member for the state of a number; empty if it is not a number."""
+        """The name of the member for the state of a number; empty if the value is not a number."""
         is_number = float in split_union(self.hint)
         return is_number * ("state" if self.name == "value" else f"{self.name}_state")
 
@@ -203,7 +204,7 @@ def find_shape(hint: Any) -> Shape:
 
 
 def _write_pairs(hint: Any) -> Any:
-    """The function that writes a mapping, or pairs, with values of a type as an object."""
+    """The function that writes a mapping (or pairs) with values of the type `hint` as an object."""
     write = find_shape(hint).write
     if write is None:
         return dict
@@ -238,7 +239,7 @@ _SHAPES: dict[Any, Shape] = {
 
 
 def write(hint: Any, value: Any) -> Any:
-    """A value of a type as plain data, ready for JSON."""
+    """Converts a value of the type `hint` to plain data, ready for JSON."""
     convert = find_shape(hint).write
     return convert(value) if convert else value
 
@@ -255,7 +256,7 @@ def _encode(value: Any) -> str | float | None:
 
 
 def read(hint: Any, tree: Any) -> Any:
-    """The value of a type from plain data; raises `Unreadable` with the path of the wrong member.
+    """Reads a value of the type `hint`; raises `Unreadable` with the path of the wrong member.
 
     The value is written again and compared with the data. This finds missing members, and computed
     members (properties) that contradict the other members.
@@ -279,7 +280,7 @@ def read(hint: Any, tree: Any) -> Any:
 
 
 def _decode(cls: Any, value: Any) -> Any:
-    """A value of a type that msgspec cannot read; for a `ValueError`, msgspec adds the path."""
+    """Reads a value of a type that msgspec cannot read; msgspec adds the path to a `ValueError`."""
     try:
         if cls is object:
             return msgspec.convert(value, OPTION)
@@ -323,7 +324,7 @@ def _check(value: Any, *place: str | int) -> None:
 
 
 def _compare(written: Any, tree: Any, path: tuple[str | int, ...]) -> None:
-    """Raises `Unreadable` for the first member of `written` that differs from that in `tree`."""
+    """Raises `Unreadable` for the first member of `written` that is different in `tree`."""
     if written == tree:
         return
     if isinstance(written, dict) and isinstance(tree, dict):

@@ -95,7 +95,7 @@ def _add_records(hint: Any, records: dict[str, Any]) -> None:
 def _list_variants(
     cls: Any, found: Mapping[tuple[Any, str], Tree]
 ) -> list[tuple[dict[str, Tree], list[str]]]:
-    """The properties of a record and the required ones, for each type of its flat members."""
+    """The properties and the required properties of a record, for each type of flat members."""
     tag = cls.__struct_config__.tag
     about = {"const": tag, "description": "Which of the types of a result it is."}
     variants: list[tuple[dict[str, Tree], list[str]]] = [
@@ -129,7 +129,7 @@ def _describe_type(cls: Any) -> Tree:
 
 
 def _as_written(schema: Any, *, is_listed: bool = False) -> Any:
-    """The schema of what `records` writes: pairs are objects, numbers in lists may be words."""
+    """The schema of the data from `records`: pairs are objects, numbers in lists may be words."""
     if isinstance(schema, list):
         return [_as_written(one, is_listed=is_listed) for one in schema]
     if not isinstance(schema, dict):

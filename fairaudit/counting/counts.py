@@ -254,11 +254,9 @@ class Counts(PartialCounts, eq=False, kw_only=True):
 
         Medians cannot be added: only a median that is equal in both, value and people, stays.
         """
-        if self.plan.counted() != other.plan.counted():
-            raise ValueError("counts of different plans do not add up")
+        if self.plan.counted() != other.plan.counted() or self.plan.rows is not None:
+            raise ValueError("counts of different plans, and people one by one, do not add up")
         routes = (*self.route.split("; "), *other.route.split("; "))
-        rows = self.rows_read and self.rows_read.placed(0, len(other.rows), 0)
-        others = other.rows_read and other.rows_read.placed(len(self.rows), 0, self.read)
         # Add up the hidden cells with the same threshold, in ascending order.
         hidden: dict[int, HiddenCells] = {}
         for cells in sorted((*self.hidden, *other.hidden), key=attrgetter("below")):
@@ -277,7 +275,6 @@ class Counts(PartialCounts, eq=False, kw_only=True):
                 for column, median in self.medians.items()
                 if other.medians.get(column) == median
             },
-            rows_read=rows + others if rows and others else rows or others,
             hidden=tuple(hidden.values()),
             repeated=self.repeated + other.repeated,
             notices=tuple(dict.fromkeys((*self.notices, *other.notices))),

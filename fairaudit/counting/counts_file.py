@@ -446,7 +446,8 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
     people = int(counts.people[gone].sum())
     if is_small(people, below):
         raise DataError(
-            f"the data has fewer than {below:,} people, and their number itself is a small count",
+            f"the data has fewer than {below:,} people: their total, too, is a small count, which "
+            "must be hidden",
             "do not send counts of these people",
         )
     few = counts.repeated if is_small(counts.repeated, below) else 0

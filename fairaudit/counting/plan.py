@@ -239,6 +239,8 @@ def merge_plans(plans: Sequence[Plan]) -> Plan | None:
     for plan in plans:
         # Derived columns, scores and extra tables are not merged: they must be the same.
         is_other = any(get(plan) != get(first) for get in (_population, _unmerged))
+        # The notices on repeats are of the groups of one plan.
+        is_other |= first.repeats is not None and plan.groups != first.groups
         if is_other or ((first.scores or first.tables) and plan.keys != first.keys):
             return None
         adding += plan.adding
@@ -255,7 +257,6 @@ def merge_plans(plans: Sequence[Plan]) -> Plan | None:
         keys=unite_keys(keys, edges),
         unknown=unknown,
         capped=tuple(dict.fromkeys(column for plan in plans for column in plan.capped)),
-        groups=tuple(dict.fromkeys(column for plan in plans for column in plan.groups)),
         adding=adding,
         medians=tuple(dict.fromkeys(column for plan in plans for column in plan.medians)),
         cuts={quantile: cut for plan in plans for quantile, cut in plan.cuts.items()},

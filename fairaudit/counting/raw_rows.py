@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.counting.raw_counts import places, recode
 from fairaudit.cube.rows import Features
 
 BUDGET = 2**30
@@ -37,8 +36,6 @@ _SPARE = 4
 
 If there are more, half of the profiles are dropped at a time, so at least two entries are left.
 """
-
-_PER_ENTRY = ("cells", "numbers", "n", "profiles", "contents")
 
 Hashes = NDArray[np.uint64]
 
@@ -73,9 +70,8 @@ class RawRows(Frozen, eq=False):
     """People by raw cell, features and scores: an entry [N] represents `n` equal people.
 
     `cells` are the indexes of their raw cells, `numbers` the numbers (from 1) of the first row of
-    each in the data, and `scores` their scores by column. `profiles` are hashes of the features,
-    `contents` hashes of all values that distinguish entries. `complete` [C] is the number of rows
-    of each raw cell that have every feature, `missing` [C] the number of rows without a feature, by
+    each in the data, and `scores` their scores by column. `complete` [C] is the number of rows of
+    each raw cell that have every feature, `missing` [C] the number of rows without a feature, by
     feature. The profiles were halved `halvings` times; `most` is the number of people that the plan
     asks for, None without a limit.
     """
@@ -83,8 +79,6 @@ class RawRows(Frozen, eq=False):
     cells: Ints
     numbers: Ints
     n: Ints
-    profiles: Hashes
-    contents: Hashes
     features: Features
     scores: Mapping[str, Floats]
     complete: Ints
@@ -98,62 +92,13 @@ class RawRows(Frozen, eq=False):
         most = most_people(len(self.features.names))
         return min(most, self.most or most)
 
-    def limited(self) -> RawRows:
-        """The rows of only the profiles that fit into memory."""
-        _, first = np.unique(self.contents, return_index=True)
-        halvings = choose_halvings(
-            self.profiles[first], most_entries(self.most, len(self.features.names)), self.halvings
-        )
-        kept = is_below(self.profiles, halvings)
-        return replace(self.take(kept), halvings=halvings)
-
     def take(self, kept: Marks) -> RawRows:
         """Only the entries that `kept` marks."""
         if kept.all():
             return self
         return replace(
             self,
-            **{name: getattr(self, name)[kept] for name in _PER_ENTRY},
+            **{name: getattr(self, name)[kept] for name in ("cells", "numbers", "n")},
             features=self.features.take(kept),
             scores={name: values[kept] for name, values in self.scores.items()},
         )
-
-    def placed(self, before: int, after: int, rows: int) -> RawRows:
-        """The rows, renumbered: `before` and `after` are new raw cells, `rows` new rows before."""
-        pad = (before, after)
-        missing = {name: np.pad(lacking, pad) for name, lacking in self.missing.items()}
-        return replace(
-            self,
-            cells=self.cells + before,
-            numbers=self.numbers + rows,
-            complete=np.pad(self.complete, pad),
-            missing=missing,
-        )
-
-    def __add__(self, other: RawRows) -> RawRows:
-        """The people of both; a cell number means the same raw cell in both."""
-        nobody = np.zeros(len(self.complete), dtype=np.int64)
-        first, second = self.features, other.features
-        levels = tuple(
-            tuple(sorted({*known, *others}))
-            for known, others in zip(first.levels, second.levels, strict=True)
-        )
-        lookups = [[*map(places, own.levels, levels)] for own in (first, second)]
-        codes = recode([first.codes, second.codes], lookups)
-        numbers = np.concatenate([first.numbers, second.numbers])
-        pairs = {name: [getattr(rows, name) for rows in (self, other)] for name in _PER_ENTRY}
-        return replace(
-            self,
-            **{name: np.concatenate(pair) for name, pair in pairs.items()},
-            features=replace(first, numbers=numbers, codes=codes, levels=levels),
-            scores={
-                name: np.concatenate([values, other.scores[name]])
-                for name, values in self.scores.items()
-            },
-            complete=self.complete + other.complete,
-            missing={
-                name: self.missing.get(name, nobody) + other.missing.get(name, nobody)
-                for name in {**self.missing, **other.missing}
-            },
-            halvings=max(self.halvings, other.halvings),
-        ).limited()

@@ -124,31 +124,15 @@ class Histogram(Frozen, eq=False):
     moments: tuple[tuple[Moments, ...], ...] | None
 
 
-def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | None:
-    """The area under the ROC curve (AUC), and its largest error; None without pairs.
-
-    AUC = P(the score of a positive is higher than that of a negative) + ½ P(equal). `positive` and
-    `negative` [B] are counts of people by ascending bins. Two people in one bin count as equal. In
-    a bin of several values such a pair may be wrong by ½, so the error is at most
-    Σ pos·neg / (2·P·N) over these bins.
-
-    >>> auc(np.array([0, 1, 3]), np.array([2, 1, 0]), np.array([True, True, True]))
-    (0.9583333333333334, 0.0)
-    """
-    p, n = int(positive.sum()), int(negative.sum())
-    if not p or not n:
-        return None
-    if 2 * p * n >= 2**62:
-        # Products of such counts may need more than 64 bits: use Python integers.
-        positive, negative = positive.astype(object), negative.astype(object)
-    below = np.cumsum(negative) - negative
-    wins = int((positive * (2 * below + negative)).sum())
-    doubt = int((positive * negative)[~single].sum())
-    return float(Fraction(wins, 2 * p * n)), float(Fraction(doubt, 2 * p * n))
-
-
 def ranked(upper: Ints, lower: Ints) -> Floats:
-    """P(upper > lower) + ½ P(equal) of histograms [Z, B, G]; scores in one bin count as equal."""
+    """P(upper > lower) + ½ P(equal) of histograms [Z, B, G]; scores in one bin count as equal.
+
+    For the scores of positives and negatives, it is the area under the ROC curve (AUC).
+
+    >>> upper, lower = np.array([[[0], [1], [3]]]), np.array([[[2], [1], [0]]])
+    >>> float(ranked(upper, lower)[0, 0])
+    0.9583333333333334
+    """
 
     def rank(upper: Ints, lower: Ints) -> Floats:
         higher, other = upper.astype(np.float64), lower.astype(np.float64)

@@ -46,7 +46,7 @@ class Features(Frozen, eq=False):
         alike = (not len(self) or bool((values == values[0]).all()) for values in columns)
         return tuple(name for name, same in zip(self.names, alike, strict=True) if same)
 
-    def take(self, rows: Ints | Marks) -> Features:
+    def take(self, rows: Ints | Marks | slice) -> Features:
         """The features of some people."""
         return replace(self, numbers=self.numbers[rows], codes=self.codes[rows])
 

@@ -29,7 +29,7 @@ from fairaudit.metrics.terms import (
 
 
 class Evidence(Frozen, eq=False):
-    """The evidence for each value, [Z, W]; `adjusted` p-values are for `family` tests, or NaN."""
+    """The evidence for values [Z, W]; `adjusted` are the p-values corrected for `family` tests."""
 
     intervals: Intervals
     tests: Tests
@@ -38,7 +38,7 @@ class Evidence(Frozen, eq=False):
     inference: Inference
 
     def significance_at(self, z: int, w: int) -> Significance | None:
-        """The test of one value; None without a test."""
+        """The test result of one value; None if the value has no test."""
         if np.isnan(self.tests.p[z, w]):
             return None
         adjusted, words = float(self.adjusted[z, w]), self.inference.correction.words
@@ -49,7 +49,7 @@ class Evidence(Frozen, eq=False):
         return bool(self.adjusted[z, w] < self.inference.alpha)
 
     def mark_significant_beyond(self, is_beyond: IsBeyond) -> Marks:
-        """Marks the values that are significantly beyond a limit, [Z, W].
+        """Marks the values that are significantly beyond a limit, as an array [Z, W].
 
         A maximum is marked if any of its candidates is beyond the limit and significant.
         """
@@ -57,7 +57,7 @@ class Evidence(Frozen, eq=False):
             return np.asarray(self.adjusted < self.inference.alpha)
         p = self.tests.beyond(is_beyond)
         bonferroni = np.fmax(self.inference.correction.bound(p, self.family), self.adjusted)
-        # Only the largest candidate is in the family, so the adjusted p-value is only for it.
+        # The family contains only the largest candidate, so only its p-value is adjusted.
         adjusted = np.where(p <= self.tests.p, self.adjusted, bonferroni)
         return np.asarray(~np.isnan(p) & (adjusted < self.inference.alpha))
 
@@ -74,7 +74,7 @@ def correct_families(
 ) -> dict[Hashable, Evidence]:
     """The evidence for each evaluation, with p-values adjusted within its family.
 
-    `evaluations` are by a name, each with a mark of whether its check can fail or only warns.
+    `evaluations` maps names to an evaluation and to whether its check can fail (not only warn).
     """
     families: dict[Hashable, _Family] = {}
     tested: dict[Hashable, tuple[Hashable, Tests, TestKey]] = {}
@@ -99,8 +99,8 @@ def correct_families(
         p = np.where(_mark_tested(evaluation, tests), adjusted[family][key], np.nan)
         size, inference = sizes[family], evaluation.terms.inference
         if tests.joint:
-            # Only the smallest p-value is in the family. The others get Bonferroni's p-value, which
-            # is an upper bound for every available correction.
+            # Only the smallest p-value is in the family. Other p-values are corrected by
+            # Bonferroni, an upper bound for every available correction.
             raw, smallest = tests.p, np.fmax.reduce(p, axis=1, keepdims=True)
             bonferroni = np.maximum(inference.correction.bound(raw, size), smallest)
             known = evaluation.judged & ~np.isnan(raw) & ~np.isnan(smallest)
@@ -110,7 +110,7 @@ def correct_families(
 
 
 class _Family(Frozen, eq=False):
-    """The different tests of a family, by key: marks of the tested values, and the p-values."""
+    """The tests of a family by key: `counted` marks the tested values, and `p` are the p-values."""
 
     correction: Correction
     counted: dict[TestKey, Marks] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class _Family(Frozen, eq=False):
     def add(self, evaluation: Evaluation, tests: Tests) -> TestKey:
         """Adds the tests of an evaluation, and returns their key in this family.
 
-        Known tests are added once. Different p-values with a known key get a longer key.
+        A test is added once. A test with a known key but other p-values gets a longer key.
         """
         test, places = _identify_test(evaluation, tests), _mark_tested(evaluation, tests)
         p = tests.p
@@ -152,7 +152,7 @@ class _Family(Frozen, eq=False):
 
 
 def _agree(first: Floats, second: Floats) -> bool:
-    """Whether p-values are equal up to rounding wherever both are known."""
+    """Whether two arrays of p-values are equal up to rounding, except where a p-value is NaN."""
     if first.shape != second.shape:
         return False
     both = ~np.isnan(first) & ~np.isnan(second)
@@ -168,7 +168,7 @@ def _is_of_one_pair(evaluation: Evaluation, tests: Tests) -> bool:
 
 
 def _mark_tested(evaluation: Evaluation, tests: Tests) -> Marks:
-    """Marks the tests of judged values in known strata, [Z, W].
+    """Marks the tests of judged values in known strata, as an array [Z, W].
 
     Of the joint tests in a stratum, only the test with the smallest p-value is marked.
     """
@@ -197,7 +197,7 @@ def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
     if evaluation.spread:
         return tests.key, people, evaluation.takes_part.tobytes()
     policy = terms.policy
-    # An extreme group is chosen from the data: its test differs from that of a named group.
+    # An extreme group is chosen from the data: its test differs from the test of a named group.
     extreme = policy if policy in EXTREME_REFERENCES else None
     if (evaluation.second != NO_GROUP).any():
         return tests.key, people, extreme, evaluation.second.tobytes()
@@ -208,7 +208,7 @@ def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
 def find_significances(evaluation: Evaluation) -> SignificanceAt:
     """The test of each group against its reference; the tests of one stratum are a family.
 
-    Only shares, means, ranks and classes are tested, because they have tests without an interval.
+    Only shares, means, ranks and classes are tested, because their tests need no interval.
     """
     metric, alone = evaluation.metric, evaluation.spread or evaluation.subtracts
     if alone or not isinstance(metric, Disparity) or not has_direct_test(metric):
@@ -221,7 +221,7 @@ def find_significances(evaluation: Evaluation) -> SignificanceAt:
 def extend_family(evaluation: Evaluation, before: Evidence) -> Evidence:
     """The evidence for a spread that is judged again without excluded groups.
 
-    Its p-value is Bonferroni's in the family of `before`, an upper bound for every correction.
+    Bonferroni corrects the p-value for the family of `before`: an upper bound for every correction.
     """
     alone = correct_families({"": (evaluation, True)})[""]
     adjusted = before.inference.correction.bound(alone.tests.p, before.family)

@@ -5,12 +5,12 @@ A rate may be the same for women and men, and for each race, and yet be far lowe
 gap *first appears* at a group of two or more attributes if all of these conditions hold:
 
 - The group differs from all other people, and from the rest of each of its parents in the same
-  direction, each time by more than `LEAST_GAP`. The parents are the groups that contain it, by each
-  smaller set of its attributes.
+  direction, each time by more than `LEAST_GAP`. The parents are the larger groups that contain the
+  group: one for each smaller set of its attributes.
 - All these differences are significant: their largest p-value is the p-value of the group, and is
   corrected over all groups that were tested (by the `correction` of the spec, Holm's by default).
 - No parent differs from all other people in that direction by more than `LEAST_GAP` with an
-  uncorrected p-value below alpha. It is uncorrected so that a parent's gap is rarely overlooked.
+  uncorrected p-value below alpha. Without a correction, a parent's gap is rarely overlooked.
 
 The largest p-value of several tests that must all reject is valid without a correction for their
 number (Berger, Multiparameter hypothesis testing and acceptance sampling, Technometrics 24:295,
@@ -64,7 +64,7 @@ class _People(Frozen, eq=False):
         return self._recount(self.counts.changed(lambda cell: cell[..., index]))
 
     def without(self, part: _People) -> _People:
-        """The people of each group without the people of `part`, which are its members."""
+        """The people of each group without the people in `part`, who belong to the group."""
         whole, less = self.counts, part.counts
         squares = whole.squares and less.squares and whole.squares.minus(less.squares)
         people, weighted = whole.people.minus(less.people), whole.weighted.minus(less.weighted)
@@ -117,7 +117,7 @@ class ShareGap(Frozen):
         *,
         exact: bool,
     ) -> ShareGap:
-        """The gap of two groups, given as arrays of length 1, with the result `p` of their test."""
+        """The gap between two groups (arrays of length 1); `p` is the p-value of their test."""
         low, high = gap_interval(*first.sample[:2], *second.sample[:2], inference.alpha)
         return cls(
             other=build_estimate(second.values, 0, 0, inference.alpha),
@@ -137,7 +137,8 @@ LEAST_GAP = Fraction(1, 100)
 class Parent(Frozen):
     """A parent of an appearance: a larger group that contains the group.
 
-    `apart` compares it with all other people, and `rest` compares the group with the rest of it.
+    `apart` compares the parent with all other people; `rest` compares the group with all other
+    people in the parent.
     """
 
     group: Group
@@ -152,7 +153,7 @@ class Parent(Frozen):
     anybody="significance",
 )
 class Appearance(Frozen):
-    """A group where a gap first appears, with its parents, those with few attributes first.
+    """A group where a gap first appears; its `parents` with few attributes come first.
 
     `worse_off` says whether the rate is worse for the group; None if neither direction is better.
     `significance` has the largest p-value of all tests of the group.
@@ -177,7 +178,7 @@ class Appearance(Frozen):
 
     @property
     def concerned(self) -> float:
-        """The number of people whose outcome would differ at the rate of all other people."""
+        """How many outcomes would differ if the group had the rate of all other people."""
         return abs(self.apart.difference) * (self.estimate.n or 0)
 
 
@@ -190,7 +191,7 @@ class RateInSubsets(Frozen):
 
 
 class Appearances(Frozen):
-    """The appearances and the number of tested groups by outcome, in each subset of attributes."""
+    """For each subset of attributes, the appearances, and the tested groups counted by outcome."""
 
     appearances: Mapping[Grouping, tuple[Appearance, ...]]
     tested: Mapping[Grouping, Mapping[str, int]]
@@ -225,8 +226,8 @@ class _SubsetGroups(Frozen, eq=False):
 class _TestedGroups(Frozen, eq=False):
     """The tested groups of a subset, as indices [T], with their results.
 
-    `p` is the largest p-value of the tests of each group, or 1 if the first test is not
-    significant. `is_first` marks the groups whose gap is in no parent, and that differ from the
+    `p` is the largest p-value of the tests of each group, or 1 without a wide, significant gap to
+    all other people. `is_first` marks the groups whose gap no parent has, and that differ from the
     rest of each parent in the direction of the gap.
     """
 
@@ -274,7 +275,7 @@ def rank_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...
 def _test_subsets(searched: RateInSubsets) -> Iterator[_TestedGroups]:
     """Yields the tested groups of each subset of two or more attributes, with p-values.
 
-    A group with the same people as one of its parents is not tested, nor a group of all people.
+    A group is not tested if a parent has the same people, or if it contains all people.
     """
     inference = searched.terms.inference
     subsets: dict[Grouping, _SubsetGroups] = {}
@@ -329,7 +330,7 @@ def _test_subsets(searched: RateInSubsets) -> Iterator[_TestedGroups]:
 
 
 def _list_parents(by: Grouping, subsets: Mapping[Grouping, _SubsetGroups]) -> list[_SubsetGroups]:
-    """The groups by each searched proper subset of a grouping, small subsets first."""
+    """The groups of each smaller searched subset of the attributes `by`, small subsets first."""
     sizes = range(1, len(by))
     every = (names for size in sizes for names in combinations(by, size))
     return [subsets[names] for names in every if names in subsets]
@@ -337,7 +338,7 @@ def _list_parents(by: Grouping, subsets: Mapping[Grouping, _SubsetGroups]) -> li
 
 @memoize
 def _find_parents(table: GroupTable, parents: GroupTable) -> Ints:
-    """The index of the parent of each group in the table `parents`."""
+    """For each group of a table, the index of its parent in the table `parents`."""
     codes, numbers = _number_levels(table)
     codes_of_parents, numbers_of_parents = _number_levels(parents)
     columns = []

@@ -1,12 +1,13 @@
 """Intervals and tests of shares in clusters (`cluster:`); simultaneous intervals over all pairs.
 
-The largest gap over pairs is chosen from the data, and so is the highest or lowest group. So their
-intervals are made from the simultaneous intervals of all pairs; otherwise chance alone would often
-separate equal groups.
+The largest gap over pairs is chosen from the data, and so is the highest or lowest group. So the
+intervals of such gaps are made from simultaneous intervals of all pairs; otherwise chance alone
+would often separate equal groups.
 
-With clusters, as with survey weights, a share has an effective sample size. Two shares of the same
-clusters are correlated. The interval and the test of a single pair use this correlation. Several
-pairs only use negative correlations, which make differences less certain.
+With clusters, as with survey weights, a share has an effective sample size. The shares of two
+groups in the same clusters are correlated. The interval and test of a single pair use this
+correlation. For several pairs, only negative correlations are used: they make differences less
+certain.
 """
 
 from __future__ import annotations
@@ -80,9 +81,9 @@ def explain_unknown_variance(evaluation: Evaluation) -> str | None:
 
 
 def has_few_clusters(evaluation: Evaluation) -> Marks:
-    """Marks the strata where a group of a spread has too few clusters, [Z, 1].
+    """Marks the strata where a group of a spread has too few clusters, as an array [Z, 1].
 
-    Other values need no mark, because their shares then have no effective size.
+    Other values need no mark: shares from too few clusters have no effective size.
     """
     few = np.zeros((len(evaluation.value), 1), dtype=np.bool_)
     for leaf in evaluation.leaves:
@@ -92,12 +93,12 @@ def has_few_clusters(evaluation: Evaluation) -> Marks:
     return few
 
 
-def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Interval:
-    """The interval of a comparison of two shares, with their correlation over clusters."""
+def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha, judged: Marks) -> Interval:
+    """The interval of a comparison of two shares, with the correlation of `judged` pairs."""
     r, scale, interval = _find_correlation(*pair), comparison.scale, None
     has_odds = all(values.binomial for values in pair)
     if r is not None and scale is not None and (scale is not Scale.ODDS or has_odds):
-        interval = of_scale(scale, *pair, alpha, DEFAULT_INFERENCE, r)
+        interval = of_scale(scale, *pair, alpha, DEFAULT_INFERENCE, r * judged)
     if interval is None:
         raise NoInterval(NO_CLUSTER_VARIANCE)
     return comparison.rescale(_name_clusters(interval))
@@ -117,7 +118,7 @@ def _find_correlation(first: GroupValues, second: GroupValues) -> Floats | None:
 
 
 def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:
-    """The p-values of the z test of equal shares, with effective sizes and their correlation."""
+    """The p-values of z tests of equal shares, with effective sizes and correlated shares."""
     r = _find_correlation(first, second)
     if r is None:
         return np.full_like(first.value, np.nan)
@@ -128,7 +129,7 @@ def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:
 def adjust_for_pairs(values: GroupValues, among: Marks) -> GroupValues:
     """The values with smaller effective sizes, so that all pairs can be treated as independent.
 
-    For a correlation r below 0, var(p - q) is at most 1 - r times that of independent shares.
+    For a correlation r below 0, var(p - q) is at most 1 - r times its value for independent shares.
     """
     if values.clustered is None:
         return values
@@ -162,7 +163,7 @@ def find_spread_pair(evaluation: Evaluation, values: GroupValues) -> Pair:
 
 
 def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
-    """The gap of selection rates that belongs to ε or total variation; all are 0 for equal groups.
+    """The gap of selection rates that replaces ε or total variation: all are 0 for equal groups.
 
     The result is None if there are more than two classes, or no positive class.
     """
@@ -177,7 +178,7 @@ def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
 
 
 def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
-    """The interval of ε of two classes in two groups, with their shared clusters, [Z, 1]."""
+    """The interval [Z, 1] of ε of two classes in two groups, which allows for shared clusters."""
     assert gap.group_values is not None
     first, second = find_spread_pair(gap, gap.group_values)
     if first.clustered is None or second.clustered is None:
@@ -199,7 +200,7 @@ def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
 
 
 def has_two_groups(evaluation: Evaluation) -> Marks:
-    """Marks the strata where a spread has only two groups, [Z, 1]."""
+    """Marks the strata where a spread has only two groups, as an array [Z, 1]."""
     return np.asarray(evaluation.takes_part.sum(axis=1, keepdims=True) == 2)
 
 
@@ -209,7 +210,7 @@ _OF_PAIRS = {Scale.DIFFERENCE, Scale.RATIO}
 
 
 def has_extreme_interval(disparity: Disparity) -> bool:
-    """Whether the interval allows for the choice of the extreme group from the same data."""
+    """Whether the interval allows for an extreme group that is chosen from the same data."""
     return len(disparity.parts) == 1 and disparity.comparison.scale in _OF_PAIRS
 
 
@@ -218,7 +219,7 @@ def find_spread_interval(
 ) -> Interval:
     """The interval of the largest difference, or the smallest ratio, over all pairs of groups.
 
-    The intervals of several `parts` hold simultaneously.
+    `parts` is the number of comparisons whose intervals hold simultaneously.
     """
     if comparison.scale not in _OF_PAIRS:
         raise NoInterval(EXTREME_IS_CHOSEN)
@@ -235,8 +236,8 @@ def find_spread_interval(
         return comparison.rescale(interval)
     pair = find_spread_pair(evaluation, values)
     level = _per_pair(among, alpha, parts)[:, None]
-    of_pair = comparison.unscale_interval(find_pair_interval(comparison, pair, level))
-    low, high = of_pair.low[:, :1], of_pair.high[:, :1]
+    of_pair = find_pair_interval(comparison, pair, level, evaluation.judged)
+    low, high = (end[:, :1] for end in comparison.unscale_interval(of_pair)[:2])
     ends = (low, np.minimum(high, 1.0)) if is_ratio else (np.maximum(low, 0.0), high)
     low, high = (
         np.where(is_pair, *sides) for sides in zip(ends, (interval.low, interval.high), strict=True)
@@ -263,7 +264,6 @@ def _find_among(
             for value, low, high, members in zip(values.value, *ends, among, strict=True)
         ])  # fmt: skip
         return Interval(low, np.minimum(high, 1.0), f"MOVER, {SIMULTANEOUS}")
-    ends = _find_group_ends(values, level[:, None])
     sizes = values.effective_n if values.binomial else repeat(None)
     strata = zip(values.value, *ends, among, sizes, level.tolist(), strict=False)
     low, high = _columns([
@@ -274,7 +274,7 @@ def _find_among(
 
 
 def _find_group_ends(values: GroupValues, alpha: Floats) -> Ends:
-    """The bounds of each value, [Z, G], for intervals that hold simultaneously for many pairs."""
+    """The bounds [Z, G] of each value, for intervals that hold simultaneously for many pairs."""
     assert values.ends is not None
     if not values.binomial:
         return values.ends(alpha)
@@ -286,7 +286,7 @@ def _name_difference(values: GroupValues) -> str:
 
 
 def _per_pair(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
-    """The α of each pair, [Z], at which all pairs of all parts hold simultaneously."""
+    """The α [Z] for each pair, at which the intervals of all pairs and parts hold together."""
     groups = among.sum(axis=1)
     count = np.maximum(parts * groups * (groups - 1) / 2, 1.0)
     of_stratum = np.broadcast_to(alpha, (len(among), 1))[:, 0]
@@ -306,7 +306,7 @@ def find_extreme_interval(
     *,
     lowest: bool,
 ) -> Interval:
-    """The interval of each group's gap to the highest or lowest group, valid for all at once."""
+    """The interval of each group's gap to the highest or lowest group, valid for all gaps."""
     if comparison.scale not in _OF_PAIRS:
         raise NoInterval(EXTREME_IS_CHOSEN)
     among = evaluation.takes_part
@@ -349,9 +349,9 @@ def find_extreme_interval(
 
 
 def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Interval:
-    """The interval of a gap to an extreme group, cut at parity, because no group is beyond it.
+    """The interval of a gap to an extreme group, cut at parity: no group is more extreme.
 
-    The whole interval of the extreme group itself may be beyond parity, so both ends are cut.
+    For the extreme group itself, both ends may be beyond parity, so both ends are cut.
     """
     cut = np.maximum if lowest else np.minimum
     return interval._replace(low=cut(interval.low, ideal), high=cut(interval.high, ideal))

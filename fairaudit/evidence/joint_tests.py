@@ -2,13 +2,12 @@
 
 If all groups are large, one joint test is enough: χ², G or Welch's F. Small groups would have no
 influence on this test, or too much. So if there are small groups, the large groups are tested
-jointly, all pairs are tested separately, and the smaller p-value counts. The joint test gets nine
-tenths of α, the tests of pairs get one tenth (weighted Bonferroni; Genovese, Roeder & Wasserman
-2006, Biometrika 93:509).
+jointly, all pairs are tested separately, and the smaller p-value counts. The joint test gets 9/10
+of α, and the tests of pairs get 1/10 (weighted Bonferroni; Genovese, Roeder & Wasserman 2006,
+Biometrika 93:509).
 
-In a stratum of few people, such as a matched set, the interval is very wide, and the sum of the
-intervals of many such strata is far too wide on one side. Sparse strata therefore use variances
-that add up over all strata.
+In a stratum of few people, such as a matched set, the interval is very wide. The sum of many such
+intervals is far too wide on one side. So sparse strata use variances that add up over all strata.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ FOR_ALL, FOR_PAIRS = 0.9, 0.1
 """The shares of α for the joint test and for the tests of pairs."""
 
 _FAR, _OFF = 0.01, 2.0
-"""If one p of χ² and G is below `_FAR`, the other counts if it is over `_OFF` times as large."""
+"""If the p of χ² or G is below `_FAR`, the other p replaces it if over `_OFF` times as large."""
 
 _WHOLE = 1e-6
 """Effective numbers of people that differ from whole numbers by less than this count as whole."""
@@ -99,9 +98,10 @@ def compare_classes(
     information: bool = False,
     limited: Floats | None = None,
 ) -> JointTest:
-    """The test that classes are independent of groups, in a table [K, G] of (effective) people.
+    """The test of whether classes depend on groups, in a table [K, G] of (effective) people.
 
-    If `information` is set, G replaces χ². Limits apply to `limited`, or to the shares.
+    If `information` is set, G replaces χ². A limit applies to `limited`, or to the shares if it is
+    None.
     """
     occurs, present = counts[:, among].sum(axis=1) > 0, among & (counts.sum(axis=0) > 0)
     groups_present = np.flatnonzero(present)
@@ -150,7 +150,7 @@ def _compare_large_groups(counts: Floats, *, information: bool) -> JointTest:
     """χ², or G with `information`, of groups with enough expected people.
 
     Far in the tail, χ² is too large if a class is rare, and G is too large if a cell is nearly
-    empty. So a very small p-value does not count if the other test has over twice this p-value.
+    empty. So the other test replaces a very small p-value if its p-value is over twice as large.
     """
     tests = (("χ²", contingency.chi_square), ("G", contingency.g_test))
     found = []
@@ -195,7 +195,7 @@ class _AllPairs(Frozen):
         return float(multiplicity.sidak(float(np.fmin.reduce(p)), distinct))
 
     def may_decide(self, core: Marks, pair_filter: PairFilter) -> bool:
-        """Whether the filter keeps the highest and the lowest value of the large groups `core`."""
+        """Whether the filter keeps the pair of the highest and the lowest large group (`core`)."""
         ends = [(value[core].max(), value[core].min()) for value in self.values]
         return any(bool(pair_filter(*map(np.atleast_1d, pair)).any()) for pair in ends)
 
@@ -213,7 +213,7 @@ def _with_pairs(joint: float, name: str, core: Marks, pairs: _AllPairs) -> Joint
         p = test_pairs(pair_filter)
         return float(np.fmin(p, joint)) if pairs.may_decide(core, pair_filter) else p
 
-    return JointTest(float(np.fmin(joint, test_pairs())), f"{name} and pairs", beyond=beyond)
+    return JointTest(float(np.fmin(joint, test_pairs())), f"{name} and every pair", beyond=beyond)
 
 
 def _compare_few(counts: Ints, inference: Inference, *, information: bool) -> tuple[float, str]:
@@ -237,7 +237,7 @@ def _compare_few(counts: Ints, inference: Inference, *, information: bool) -> tu
 
 
 def compare_means(values: GroupValues, z: int, among: Marks, inference: Inference) -> JointTest:
-    """The test that all means of a stratum are equal."""
+    """The test of whether all group means in a stratum are equal."""
     assert values.deviation is not None
     value, deviation, size = values.value[z], values.deviation[z], values.effective_n[z]
     test = choose_pair_test(values, z, inference)
@@ -261,7 +261,7 @@ def compare_means(values: GroupValues, z: int, among: Marks, inference: Inferenc
 
 
 def run_spread_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """The tests that all groups that take part are equal."""
+    """The tests of whether all groups that take part are equal."""
     if values.clustered is not None:
         return _run_clustered_tests(evaluation, values)
     joint_tests = run_joint_tests(evaluation, values)
@@ -269,7 +269,7 @@ def run_spread_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
 
 
 def run_joint_tests(evaluation: Evaluation, values: GroupValues) -> list[JointTest]:
-    """The test of each stratum that its groups are equal, in shares or means."""
+    """For each stratum, the test of whether its groups have equal shares or means."""
     among, inference = evaluation.takes_part, evaluation.terms.inference
     if not values.binomial:
         return [compare_means(values, z, groups, inference) for z, groups in enumerate(among)]
@@ -314,7 +314,7 @@ def _stack_spread_tests(
 
 
 def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
-    """The tests that outcomes are independent of groups."""
+    """The tests of whether outcomes are independent of groups."""
     assert metric.independence is not None
     table = evaluation.table
     by_classes = table.clusters is not None and Requirement.CLASSES in metric.requirements
@@ -363,7 +363,7 @@ _FEW = 20
 """A stratum is sparse if a side has fewer people than this."""
 
 _MANY = 10
-"""The sum over this number of strata of equal weight, or more, is approximately normal."""
+"""A sum over at least this number of strata with equal weights is approximately normal."""
 
 _MOST_STANDARDIZED = 300
 """Averages of more groups than this are not tested, because all pairs would need variances."""
@@ -374,7 +374,7 @@ _ALIKE_IN_STRATA = "equal in every stratum"
 def find_sparse_interval(
     evaluation: Evaluation, comparison: Comparison, alpha: Alpha
 ) -> Interval | None:
-    """The intervals of averages over mostly sparse strata, and NaN for others; may be None."""
+    """Intervals of averages over mostly sparse strata; NaN for other averages, None without any."""
     table, averaged = evaluation.strata, evaluation.averaged
     if table is None or averaged is None or table.squares is not None:
         return None
@@ -413,7 +413,7 @@ def find_sparse_interval(
 def _compute_reference(
     evaluation: Evaluation, metric: GroupMetric, policy: ReferencePolicy
 ) -> GroupValues:
-    """The values of the reference in all strata: a group, or the people of the policy."""
+    """The values of the reference in each stratum: of a group, or of the people of `policy`."""
     table, index = evaluation.strata, None
     assert table is not None
     if (evaluation.second != NO_GROUP).any():
@@ -424,7 +424,7 @@ def _compute_reference(
 
 
 def run_clustered_average_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """The z tests of averages over strata with a known variance between clusters."""
+    """The z tests of averages over strata, using the variance between clusters."""
     reference, terms = evaluation.reference_values, evaluation.terms
     if reference is None or terms.policy in INCLUDING_GROUP:
         return Tests.none(evaluation, NO_CLUSTER_VARIANCE)
@@ -463,7 +463,7 @@ def run_common_odds_tests(
 
 
 def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTest | None:
-    """An additional test of an average: groups are equal in each stratum. None if impossible."""
+    """The additional test of whether groups are equal in each stratum; None if impossible."""
     table, policy, disparity = evaluation.strata, evaluation.terms.policy, evaluation.metric
     assert isinstance(disparity, Disparity)
     if table is None:

@@ -25,7 +25,7 @@ from fairaudit.metrics.example import evaluate_example
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.proportions import ODDS_RATIO_INTERVAL
 
-FROM_INTERVAL = "its interval (significant if the interval does not include the value at parity)"
+FROM_INTERVAL = "from the interval (significant if it does not include the value at parity)"
 
 
 def has_direct_test(disparity: Disparity) -> bool:
@@ -35,7 +35,7 @@ def has_direct_test(disparity: Disparity) -> bool:
 
 @cache
 def _find_intervals(metric: Metric) -> list[Intervals]:
-    """The intervals of the worked example; with scores and with decisions, if these differ."""
+    """The intervals of the worked example: for scores and for decisions, if these differ."""
     if isinstance(metric, Disparity) and metric.per_class is not None:
         return _find_intervals(metric.per_class)
     parts = metric.parts if isinstance(metric, Disparity) else ()
@@ -63,7 +63,7 @@ def name_interval(metric: Metric) -> str:
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     """Why a metric has no test of disparity for any data; None if it has a test.
 
-    `policy` is the policy of the reference, the group that others are compared with.
+    `policy` is the policy of the reference, the group that other groups are compared with.
     """
     if isinstance(metric, GroupMetric):
         gate = ": `conclusive` compares its interval with the limit"
@@ -106,9 +106,9 @@ def _name_disparity_test(metric: Disparity) -> str:
         return "Cochran–Mantel–Haenszel"
     if metric.conditional and metric.averages:
         side_test = _SIDE_TEST.format("Cochran–Mantel–Haenszel") if part.is_proportion else ""
-        return f"its interval{side_test}"
+        return f"from the interval{side_test}"
     if len(metric.parts) > 1 and metric.fold is MEAN and metric.to_reference:
-        return f"its interval{_SIDE_TEST.format('a test of both rates (Šidák)')}"
+        return f"from the interval{_SIDE_TEST.format('a test of both rates (Šidák)')}"
     if metric.fitted:
         return "least squares t"
     methods = [PAIR_METHODS[kind] for kind in part.kinds if kind in PAIR_METHODS]
@@ -117,7 +117,7 @@ def _name_disparity_test(metric: Disparity) -> str:
     )
     test = reduce(lambda first, second: _add(first, f"For shares: {second}"), tests)
     if not PAIR_METHODS.keys() >= {*part.kinds}:
-        test = _add(test, "For decisions: its interval.")
+        test = _add(test, "For decisions: from the interval.")
     if metric.reference in EXTREME_REFERENCES:
         return _add(test, _TO_EXTREME)
     return _add(test, _CORRECTED.format("two rates")) if len(metric.parts) > 1 else test
@@ -139,7 +139,7 @@ def _add(test: str, sentence: str) -> str:
 class Method(Frozen):
     """An interval, a test or a correction: its name in reports, and its explanation.
 
-    `also` are other names that `explain` accepts and that reports may print.
+    `also` contains other names, which `explain` accepts and reports may print.
     """
 
     name: str
@@ -265,8 +265,8 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "The interval is made as if the area were a share of people. The number of these people "
-        "gives the share DeLong's variance (if that is 0, it is that of the smaller side). The "
+        "The area is treated as a share of people. Their number is chosen so that the share has "
+        "DeLong's variance; if that is 0, it is the number of people on the smaller side. DeLong's "
         "variance has a part for each side: positive and negative labels, or two groups. The part "
         "of the smaller side is at least a fraction of what Hanley & McNeil's formula gives.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
@@ -496,10 +496,11 @@ METHODS = (
         ("and pairs", "every pair"),
     ),
     Method(
-        "its interval",
-        "A test that is made from the interval. The confidence is raised until the interval just "
-        "reaches the value at parity; p is 1 minus that confidence.",
+        "from the interval",
+        "The confidence is raised until the interval just reaches the value at parity. Then, p is "
+        "1 minus this confidence.",
         Citation("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
+        ("its interval",),
     ),
     Method(
         "effective counts",
@@ -545,12 +546,12 @@ def find_method(name: str) -> Method | None:
 
 
 def suggest_method(name: str) -> str:
-    """The name that is most similar to a text; empty if none is similar."""
+    """The name that is most similar to a text; empty if no name is similar."""
     return did_you_mean(name, _BY_NAME)
 
 
 def find_methods(text: str) -> Iterator[Method]:
-    """The entries whose names a text contains, in order; the longest name counts at a position."""
+    """Yields the entries whose names are in a text, in order; longer names have priority."""
     longest = sorted(_BY_NAME, key=len, reverse=True)
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest)
     found = (_BY_NAME[match.group()] for match in re.finditer(pattern, text))

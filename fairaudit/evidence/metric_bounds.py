@@ -1,7 +1,7 @@
-"""Missing values: possible groups of people of unknown group, and the bounds of metrics.
+"""Missing values: how people of unknown group are placed, and the bounds of metrics.
 
-Cells are [Z, 3, 3, G]: counts by label and outcome, which are positive, negative, or unknown. The
-bounds of comparisons, of combinations of rates and of ε are derived from bounds of rates.
+Cells [Z, 3, 3, G] are counts by label and outcome: positive, negative, or unknown. The bounds of
+comparisons, of combinations of rates and of ε are derived from bounds of rates.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 
 from fairaudit.base.arrays import Ends
 from fairaudit.base.frozen import Frozen, memoize
-from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Floats, Group, GroupTable, Ints, Marks
+from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Mean, Rate, TableMetric
 from fairaudit.metrics.association import TOTAL_VARIATION, list_class_sets
+from fairaudit.metrics.completions import find_pattern
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.disparities import (
     MAX,
@@ -28,7 +29,7 @@ from fairaudit.metrics.disparities import (
     PartCombination,
     find_ratio_up_to_1,
 )
-from fairaudit.metrics.evaluation_record import compare_values
+from fairaudit.metrics.evaluation_record import compare_values, find_policy
 from fairaudit.metrics.terms import ReferencePolicy
 
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
@@ -40,7 +41,7 @@ class NoBounds(Exception):
 
 
 class Placement(Enum):
-    """Possible groups of people of unknown group: any group, no group, or in proportion to size."""
+    """How people of unknown group count: in any group, in none, or in proportion to group size."""
 
     ANYWHERE = "anywhere"
     APART = "apart"
@@ -48,20 +49,20 @@ class Placement(Enum):
 
 
 class People(NamedTuple):
-    """The people on one side of a comparison, [Z, ..., G]: `possible` people may be absent."""
+    """The people [Z, ..., G] on one side of a comparison; `possible` people may be absent."""
 
     certain: Floats
     possible: Floats
 
 
 class IncompleteCells(Frozen):
-    """The people of a table by known values, [Z, ..., G]; with weights, weights times their scale.
+    """The people [Z, ..., G] of a table by known values; with weights, their scaled weights.
 
-    The last axis is the groups of the table, called columns. `own` are the people of each column,
-    and `total` [Z, ..., 1] the people of all known groups. `visitors` are the people of unknown
-    group who may belong to a column, and `share` are those who belong to it in proportion to its
-    size. `unknown` [Z, ..., 1] are all people of unknown group. `settled` are the visitors who
-    cannot belong to another column, and so not to the rest of the column.
+    The last axis contains the groups of the table, called columns. `own` are the people of each
+    column, and `total` [Z, ..., 1] are the people of all known groups. `visitors` are the people of
+    unknown group who may belong to a column, and `share` is the part of them that the column gets
+    in proportion to its size. `unknown` [Z, ..., 1] are all people of unknown group. `settled` are
+    the visitors who cannot belong to another column, and so not to the rest of the column.
     """
 
     own: Floats
@@ -109,7 +110,7 @@ def count_by_knowledge(table: GroupTable, joint: Ints) -> Floats:
 
 
 def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
-    """Which places of an axis are positive, negative or unknown, as 0 and 1: [places, 3]."""
+    """Marks places of an axis as positive, negative or unknown: an array [places, 3] of 0 and 1."""
     slots = np.arange(size)
     is_known = (slots < known) & (positive is not None)
     plus = np.zeros(size, dtype=np.bool_) if positive is None else positive
@@ -118,7 +119,7 @@ def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
 
 
 def add_visitors(table: GroupTable, own: Floats, outside: Sequence[Floats]) -> IncompleteCells:
-    """The people by group, [Z, ..., G], with the people of unknown group who may belong to each.
+    """The people [Z, ..., G] of each group, and the people of unknown group who may belong to it.
 
     `outside` are the people of unknown group who are not in the table. If only some of the
     attributes of a person are unknown, the person can only belong to groups with the known levels.
@@ -129,7 +130,7 @@ def add_visitors(table: GroupTable, own: Floats, outside: Sequence[Floats]) -> I
     sources += zip(outside, (list(people.groups) for people in table.outsiders), strict=True)
     size = np.where(table.known, table.n, 0).astype(np.float64)
     for cells, groups in sources:
-        patterns = list(map(_find_pattern, groups))
+        patterns = list(map(find_pattern, groups))
         for pattern in sorted(set(patterns)):
             columns = [g for g, other in enumerate(patterns) if other == pattern]
             keys: dict[Group, int] = {}
@@ -145,11 +146,6 @@ def add_visitors(table: GroupTable, own: Floats, outside: Sequence[Floats]) -> I
     total = own[..., table.known].sum(axis=-1, keepdims=True)
     unknown = sum(cells.sum(axis=-1, keepdims=True) for cells, _ in sources)
     return IncompleteCells(own, total, visitors_of, share, np.asarray(unknown), settled)
-
-
-def _find_pattern(group: Group) -> tuple[bool, ...]:
-    """Whether each level of a group is known."""
-    return tuple(level not in {UNKNOWN, NO_COUNTERPART} for _, level in group)
 
 
 def _number_groups(
@@ -169,11 +165,11 @@ def _sum_by_key(cells: Floats, keys: Ints, size: int) -> Floats:
 class Contributions(Frozen):
     """The contribution of each kind of person to a rate, by known label and outcome [3, 3].
 
-    `certain` is what a person adds to the numerator and to the denominator, for the lowest and for
-    the highest rate: [lowest or highest, numerator or denominator, 3, 3]. `possible` is the same
-    for people who may also be absent. `under` is the smallest and the largest addition to the
-    denominator, [2, 3, 3]. `open` marks the kinds whose contribution is uncertain, and `matters`
-    the kinds that may contribute.
+    `certain` is what a person adds to the numerator and to the denominator, for the lowest and the
+    highest rate, as an array [lowest or highest, numerator or denominator, 3, 3]. `possible` is the
+    same for people who may also be absent. `under` is the smallest and the largest addition to the
+    denominator, as an array [2, 3, 3]. `open` marks the kinds whose contribution is uncertain;
+    `matters` marks the kinds that may contribute.
     """
 
     certain: Floats
@@ -183,7 +179,7 @@ class Contributions(Frozen):
     matters: Marks
 
     def sum(self, people: People) -> Floats:
-        """The sums of all people, [lowest or highest, numerator or denominator, Z, G]."""
+        """The numerators and denominators [lowest or highest, numerator or denominator, Z, G]."""
         sums = np.zeros((2, 2, len(people.certain), people.certain.shape[-1]))
         # A loop fixes the order of the additions, which must not depend on the machine.
         for y, p in np.argwhere(self.matters).tolist():
@@ -201,7 +197,7 @@ def find_contributions(rate: GroupMetric) -> Contributions | None:
     ends = np.zeros((2, 3, 3))
 
     def add_person(label: int, outcome: int) -> tuple[int, int]:
-        """The number of times that the numerator and the denominator count such a person."""
+        """How often the numerator and the denominator count a person of this label and outcome."""
         is_selected, is_true = outcome == _POSITIVE, label == outcome
         cells = (
             ("t" if is_true else "f") + ("p" if is_selected else "n"),
@@ -233,14 +229,14 @@ def _rank_effect(added: tuple[int, int]) -> int:
 
 
 def divide(sums: Floats, empty: float) -> Floats:
-    """The rate of numerators and denominators; `empty` if both are 0."""
+    """Numerators divided by denominators; `empty` if both are 0."""
     over, under = sums
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where((under == 0) & (over == 0), empty, over / under))
 
 
 def bound_rate(metric: GroupMetric, people: People) -> Ends:
-    """The lowest and highest value of a rate or mean of rates, [Z, G]; may raise `NoBounds`."""
+    """The lowest and highest value [Z, G] of a rate or mean of rates; may raise `NoBounds`."""
     if isinstance(metric, Mean):
         low, high = np.mean([bound_rate(part, people) for part in metric.parts], axis=0)
         return low, high
@@ -256,7 +252,7 @@ def bound_rate(metric: GroupMetric, people: People) -> Ends:
 def find_rate_ranges(table: GroupTable, metric: GroupMetric) -> list[Ends]:
     """The ranges of a rate, of its numerator and of its denominator, in each group of a table.
 
-    Means of rates and rates of weighted people have only the first range, other metrics none.
+    Means and rates of weighted people have only the first range; other metrics have no range.
     """
     people, _, _ = count_incomplete(table).place(Placement.ANYWHERE)
     try:
@@ -270,24 +266,6 @@ def find_rate_ranges(table: GroupTable, metric: GroupMetric) -> list[Ends]:
     every = people.certain, people.certain + people.possible
     low, high = (np.einsum("zypg,yp->zg", *side) for side in zip(every, adds.under, strict=True))
     return [rate, (least, most), (low, high)]
-
-
-def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:
-    """Marks the groups with `unknown` levels whose people may belong to one of `groups`."""
-    patterns = list(map(_find_pattern, unknown))
-    allowed = {p: {tuple(compress(group, p)) for group in groups} for p in set(patterns)}
-    possible = [
-        tuple(compress(group, pattern)) in allowed[pattern]
-        for group, pattern in zip(unknown, patterns, strict=True)
-    ]
-    return np.array(possible, dtype=np.bool_)
-
-
-def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
-    """The reference policy of groups; None without a reference."""
-    if not isinstance(evaluation.metric, Disparity) or not evaluation.metric.to_reference:
-        return None
-    return (evaluation.parts or (evaluation,))[0].terms.policy
 
 
 @memoize
@@ -338,8 +316,7 @@ def _bound_comparison(
         return apply(low)[:, None], apply(high)[:, None]
     if comparison.contrast is not None:
         raise NoBounds(f"no method exists for a comparison by {comparison.id.replace('_', ' ')}")
-    # A comparison has its bounds if the group has its lowest rate and the reference its highest
-    # rate, or the opposite.
+    # A comparison is at a bound if the group and the reference are at opposite bounds.
     policy, (group, rest, _) = find_policy(evaluation), sides
     match policy:
         case ReferencePolicy.HIGHEST | ReferencePolicy.LOWEST:
@@ -351,8 +328,8 @@ def _bound_comparison(
             is_fixed = adds is not None and (adds.under[0] == adds.under[1]).all()
             is_fixed = is_fixed and policy is ReferencePolicy.OVERALL
             if adds is not None and is_fixed and not rest.possible.any():
-                # The denominator is known. If the group has one bound, everybody has the rate of
-                # the group at its other bound and of the rest.
+                # The denominator is known. If the group is at one bound, everybody consists of the
+                # group at this bound and of the rest at the other bound.
                 low, high = adds.sum(group)[::-1] + adds.sum(rest)
                 reference = divide(low, 0.0), divide(high, 1.0)
         case _:
@@ -391,7 +368,7 @@ def find_crowd_range(metric: GroupMetric, evaluation: Evaluation) -> Ends | None
 
 
 def _bound_extreme(own: Ends, takes_part: Marks, *, highest: bool) -> Ends:
-    """The extreme rate if a group has its high and all others their low bound, and if reversed."""
+    """The extreme rate with a group at its high and all others at their low bound, and reversed."""
     low, high = own
     if not highest:
         at_low, at_high = _bound_extreme((-high, -low), takes_part, highest=True)
@@ -412,9 +389,9 @@ def _find_largest_other(value: Floats, among: Marks) -> Floats:
 
 
 def _bound_spread(own: Ends, among: Marks, *, is_ratio: bool = False) -> Ends:
-    """The smallest and the largest possible gap between the highest and the lowest group, [Z].
+    """The smallest and the largest possible gap [Z] between the highest and the lowest group.
 
-    If `is_ratio`, the smallest and the largest ratio of the lowest to the highest group.
+    If `is_ratio`, both results are ratios of the lowest to the highest group.
     """
     low_bottom, low_top = (np.where(among, own[0], fill) for fill in (np.inf, -np.inf))
     high_bottom, high_top = (np.where(among, own[1], fill) for fill in (np.inf, -np.inf))
@@ -459,7 +436,7 @@ def bound_fold(fold: PartCombination, lows: Floats, highs: Floats) -> Ends:
 def find_class_ranges(
     table: GroupTable, chosen: Sequence[int], placement: Placement, smoothing: float = 0.0
 ) -> tuple[Ends, Ends, Ends]:
-    """The ranges of the share of some classes, its numerator and its denominator, [Z, G]."""
+    """The ranges [Z, G] of the share of the `chosen` classes, its numerator and its denominator."""
     own = table.mass.sum(axis=1) / table.scale
     outside = [people.mass.sum(axis=1) / table.scale for people in table.outsiders]
     (required, free), _, _ = add_visitors(table, own, outside).place(placement)

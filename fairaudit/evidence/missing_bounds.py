@@ -1,7 +1,7 @@
 """Missing values: the range of a value if no value were missing, and whether its status may change.
 
-Each person has an outcome and a group, which may be unknown. A completion replaces all unknown
-outcomes and groups by possible ones. Bounds hold for each completion. People of unknown group may
+Each person has an outcome and a group; either may be unknown. A completion replaces all unknown
+outcomes and groups by possible ones. Bounds hold for every completion. People of unknown group may
 belong to any group that their known values allow, or to a group that is not compared.
 """
 
@@ -25,8 +25,6 @@ from fairaudit.evidence.metric_bounds import (
     count_by_knowledge,
     find_bounds,
     find_contributions,
-    find_policy,
-    find_possible_members,
 )
 from fairaudit.metrics import (
     Disparity,
@@ -38,17 +36,19 @@ from fairaudit.metrics import (
     TableMetric,
     is_over_classes,
 )
+from fairaudit.metrics.completions import find_possible_members, find_range
 from fairaudit.metrics.evaluate import evaluate_again
+from fairaudit.metrics.evaluation_record import find_policy
 from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES, ReferencePolicy
 
 _NEAR = 1e-12
-"""A bound that is at most this far beyond a limit (relative to limits above 1) is within it."""
+"""A bound at most this far beyond a limit (relative to limits above 1) counts as within it."""
 
 _ALL = np.ones((3, 3), dtype=np.bool_)
 
 
 class _Limited(Protocol):
-    """The bounds of a limit: a value crosses it if it is less than `below` or more than `above`."""
+    """The limit of a check: a value crosses it if the value is below `below` or above `above`."""
 
     @property
     def below(self) -> Decimal | None: ...
@@ -74,14 +74,14 @@ class UncertainValue(Frozen):
 class MissingBounds(Frozen):
     """The possible range of a value if no value were missing.
 
-    `low` and `high` hold for any groups of the people of unknown group. `apart_low` and
-    `apart_high` leave people of unknown group out. `proportional_low` and `proportional_high`
-    spread people of unknown group in proportion to size. All bounds are None if the metric has no
-    bounds, and then `reason` says why. `missing_outcome` is the number of people whose outcome or
-    label is unknown and could change the value. `missing_group` is the number of people of unknown
-    group who could change the value. `possible` is the number of people that masked counts, such as
-    `<5`, may hide. `turns` is set if the status could change. `others` are other values within a
-    limit that could be beyond it.
+    `low` and `high` place people of unknown group in any group. `apart_low` and `apart_high` leave
+    people of unknown group out. `proportional_low` and `proportional_high` spread them in
+    proportion to size. These last four are None if all completions are evaluated. If bounds are not
+    calculated, all bounds are None, and `reason` says why. `missing_outcome` is the number of
+    people whose outcome or label is unknown and could change the value. `missing_group` is the
+    number of people of unknown group who could change the value. `possible` is the number of people
+    that masked counts, such as `<5`, may hide. `turns` is set if the status could change. `others`
+    are other values within a limit that could cross it.
     """
 
     missing_outcome: int = field(name="outcome")
@@ -107,7 +107,7 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     """The bounds of a value over all completions, without a status; None if no value is missing.
 
     They are Manski's worst cases: all missing outcomes are negative, or positive. If s of n people
-    are selected and m are unknown, the rate is between s / (n + m) and (s + m) / (n + m).
+    are selected and m more are unknown, the rate is between s / (n + m) and (s + m) / (n + m).
     """
     table, policy = evaluation.strata or evaluation.table, find_policy(evaluation)
     unknown_outcomes = count_unknown_outcomes(evaluation)
@@ -122,7 +122,7 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     over_strata = evaluation.strata is not None or policy is ReferencePolicy.EVERYBODY
     over_strata |= reason is not None
     strata = slice(None) if over_strata else slice(z, z + 1)
-    # The groups behind the value; for pooled references, and without bounds, all known groups.
+    # The groups that the value compares; all known groups for pooled references or without bounds.
     if policy in POOLED_REFERENCES or reason is not None:
         columns = table.known
     elif evaluation.spread or policy in EXTREME_REFERENCES:
@@ -147,7 +147,10 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     outcomes, strangers = int(unknown_outcomes[strata][:, columns].sum()), shown + aside
     missing = max(outcomes, table.moving - strangers), strangers
     if reason is not None:
-        return MissingBounds(*missing, reason=reason, possible=possible)
+        if (ends := find_possible_ends(evaluation)) is None:
+            return MissingBounds(*missing, reason=reason, possible=possible)
+        low, high = (float(end[z, w]) for end in ends)
+        return MissingBounds(*missing, low, high, possible=possible)
     anywhere, apart, proportional = ((float(low[z, w]), float(high[z, w])) for low, high in ranges)
     return MissingBounds(*missing, *anywhere, *apart, *proportional, possible=possible)
 
@@ -155,7 +158,7 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
 def judge_missing(
     evaluation: Evaluation, z: int, w: int, fail: _Limited | None, warn: _Limited | None
 ) -> MissingBounds | None:
-    """The bounds of the deciding value, and whether its status may change; None if not needed."""
+    """The bounds of the deciding value, and whether its status may change; None if all is known."""
     bounds = find_missing_bounds(evaluation, z, w)
     if bounds is None:
         return None
@@ -165,8 +168,10 @@ def judge_missing(
         return bounds if anybody else None
     places = _find_entries(evaluation)
     value, low, high = (np.where(places, one, np.nan) for one in (evaluation.value, *ends))
-    joined = _find_joined_ends(evaluation)
-    ends = np.fmin(low, joined[0]), np.fmax(high, joined[1])
+    ends = low, high
+    if bounds.apart_low is not None:  # no group joins in a completion if all are evaluated
+        joined = _find_joined_ends(evaluation)
+        ends = np.fmin(low, joined[0]), np.fmax(high, joined[1])
     now, may, must = (
         np.stack([_is_beyond(least, most, limit) for limit in (warn, fail)])
         for least, most in ((value, value), ends, (high, low))
@@ -174,7 +179,7 @@ def judge_missing(
     swayed = np.asarray((may & ~now).any(axis=0))
     swayed[z, w] = False
     others = tuple(_list_uncertain(evaluation, ends, swayed))
-    # The last of the limits that a value crosses, or -1.
+    # The index of the most severe limit that a value crosses, or -1.
     severest = {
         max(np.flatnonzero(beyond.any(axis=(1, 2))).tolist(), default=-1)
         for beyond in (now, may, must)
@@ -187,11 +192,11 @@ def judge_missing(
 
 
 def find_possible_ends(evaluation: Evaluation) -> Ends | None:
-    """The smallest and the largest value over all completions; None without bounds."""
+    """The smallest and the largest value over all completions; None if not calculated."""
     try:
         return find_bounds(evaluation, Placement.ANYWHERE)
     except NoBounds:
-        return None
+        return find_range(evaluation)
 
 
 def list_possible_breaches(evaluation: Evaluation, limit: _Limited) -> list[UncertainValue] | None:
@@ -216,7 +221,7 @@ def may_take_part(evaluation: Evaluation) -> bool:
 
 
 def _mark_joining(leaf: Evaluation) -> Marks:
-    """Marks the groups that are too small, and that missing people could enlarge, [Z, G]."""
+    """Marks the small groups that missing people could make large enough, as an array [Z, G]."""
     table = leaf.strata or leaf.table
     own = count_by_knowledge(table, table.people)
     outside = [count_by_knowledge(table, people.people) for people in table.outsiders]
@@ -232,9 +237,9 @@ def _mark_joining(leaf: Evaluation) -> Marks:
 
 
 def _find_joined_ends(evaluation: Evaluation) -> Ends:
-    """The bounds of values if groups that missing people could enlarge also take part, [Z, W].
+    """The bounds [Z, W] of values if groups that missing people could enlarge also take part.
 
-    Values of other groups are NaN, unless an enlarged group could be the highest or lowest group.
+    For other groups, bounds are NaN, unless an enlarged group could be the highest or lowest group.
     """
     joining = np.any([_mark_joining(leaf) for leaf in evaluation.leaves], axis=0)
     if not joining.any():
@@ -255,7 +260,7 @@ def _find_joined_ends(evaluation: Evaluation) -> Ends:
 
 
 def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:
-    """Marks values that may cross a limit; if `low` and `high` are exchanged, that surely do."""
+    """Marks values that may cross a limit; with `low` and `high` exchanged, values that must."""
     beyond = np.zeros(low.shape, dtype=np.bool_)
     if limit is not None and limit.below is not None:
         beyond |= low < float(limit.below) - _NEAR * max(1, abs(float(limit.below)))
@@ -265,7 +270,7 @@ def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:
 
 
 def _find_entries(evaluation: Evaluation) -> Marks:
-    """Marks the judged values, [Z, W], and extreme groups, which another group may replace."""
+    """Marks judged values [Z, W], and the extreme groups that another group may replace."""
     judged = evaluation.judged
     if not evaluation.spread and find_policy(evaluation) in EXTREME_REFERENCES:
         # A waived value is not judged, and its reference is another group.
@@ -276,13 +281,13 @@ def _find_entries(evaluation: Evaluation) -> Marks:
 
 
 def mark_in_question(evaluation: Evaluation) -> Marks:
-    """Marks the kinds of people, [3, 3], who may change a rate; all kinds without a rate."""
+    """Marks the kinds of people [3, 3] who may change a rate; all kinds if there is no rate."""
     kinds = _list_contributions(evaluation)
     return np.asarray(np.any([kind.matters for kind in kinds] or [_ALL], axis=0))
 
 
 def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
-    """The number of people of each group whose unknown outcome may change the value, [Z, G]."""
+    """The number of people [Z, G] of each group whose unknown outcome may change the value."""
     table = evaluation.strata or evaluation.table
     contributions = _list_contributions(evaluation)
     if contributions:
@@ -297,7 +302,7 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
     if Requirement.FEATURES in needs and table.rows is not None:
         return table.n - table.rows.count_usable()
     if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
-        # People without one of the added numbers, a score, or a label, for any of two outcomes.
+        # People without a number, a score or a label that is used, for any of two outcomes.
         needs_label, known = Requirement.LABEL in needs, list[Ints]()
         for part in evaluation.parts if evaluation.subtracts else (evaluation,):
             side = part.strata or part.table
@@ -314,10 +319,10 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
 
 
 def mark_masked(evaluation: Evaluation) -> Marks:
-    """Marks the values that people in masked counts could change, [Z, W].
+    """Marks the values that people in masked counts could change, as an array [Z, W].
 
-    Counts are masked because they are small. So people with a hidden outcome differ from the
-    others, and an interval or test of the others is not valid for the group.
+    Counts are masked because they are small. So people with a hidden outcome differ from other
+    people, and an interval or test of the other people is not valid for the group.
     """
     ends = find_possible_ends(evaluation) if evaluation.table.masked else None
     if ends is None:
@@ -328,7 +333,7 @@ def mark_masked(evaluation: Evaluation) -> Marks:
 def _list_contributions(evaluation: Evaluation) -> list[Contributions]:
     """The contributions of people to the rates of an evaluation; empty without rates.
 
-    A mean over classes has none, because each person counts in one of its classes.
+    A mean over classes has no contributions, because each person counts in only one class.
     """
     metric = evaluation.metric
     if isinstance(metric, TableMetric) or is_over_classes(metric):

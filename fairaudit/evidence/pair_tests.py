@@ -27,8 +27,8 @@ from fairaudit.stats.distributions import normal_two_sided
 PairTest: TypeAlias = Callable[[Ints, Ints], tuple[Floats, Marks]]
 """A function that tests pairs of groups, given as two arrays of indices.
 
-It returns the p-values and marks of exact p-values. Of all pairs with the same first group, only
-the smallest p-value is used; the others may be NaN.
+It returns the p-values, and marks the exact p-values. For each first group, only its smallest
+p-value is used; its other p-values may be NaN.
 """
 
 LARGE_GROUP = 10
@@ -77,7 +77,7 @@ def correct_over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
 
 
 class Sample(NamedTuple):
-    """Shares with their sample sizes; with counts, too, without weights and clusters."""
+    """Shares with their sample sizes, and with counts unless there are weights or clusters."""
 
     share: Floats
     size: Floats
@@ -86,21 +86,21 @@ class Sample(NamedTuple):
 
     @classmethod
     def of(cls, values: GroupValues) -> Sample:
-        """The shares of group values, [Z, G]."""
+        """The shares [Z, G] of group values."""
         if values.weight_sum is not None or values.clustered is not None:
             return cls(values.value, values.effective_n, None, None)
         return cls(values.value, values.effective_n, values.over, values.under)
 
     @classmethod
     def of_counts(cls, over: Ints, under: Ints) -> Sample:
-        """Shares of whole people; NaN for empty groups."""
+        """Shares from counts of people; NaN for empty groups."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return cls(over / under, under.astype(np.float64), over, under)
 
     def round_counts(self) -> tuple[Ints, Ints]:
         """The numbers of positives and of people; without counts, rounded effective numbers.
 
-        If both outcomes round to 0, the group counts as one person with the more frequent one.
+        If both outcomes round to 0, the group counts as one person with the more frequent outcome.
         """
         if self.over is not None and self.under is not None:
             return self.over, self.under
@@ -119,12 +119,12 @@ class Sample(NamedTuple):
 def compare_shares(
     first: Sample, second: Sample, inference: Inference, owner: Ints | None = None
 ) -> tuple[Floats, Marks]:
-    """The p-values of tests that two shares are equal, and marks of Fisher's test.
+    """The p-values of tests of whether two shares are equal, and marks of Fisher's tests.
 
     The arrays of both samples are broadcast. Fisher's test replaces z if an expected count is below
     5, or if the p-value of z is off by a tenth far in the tail. With survey weights, Fisher's test
     uses rounded effective numbers of people, which is an approximation. `owner` is the number of
-    the group that each pair belongs to. If it is given, only the smallest p-value of each group is
+    the group that each pair belongs to. With `owner`, only the smallest p-value of each group is
     needed, and other p-values may be NaN.
     """
     shares = (first.share, first.size, second.share, second.size)
@@ -152,7 +152,7 @@ def compare_shares(
 
 
 def _mark_farthest(z: Floats, owner: Ints, near: float = 0.0) -> Marks:
-    """Marks the z of each owner that is farthest from 0, and z that are at most `near` closer."""
+    """Marks the z of each owner that is farthest from 0, and other z at most `near` closer to 0."""
     size = np.nan_to_num(np.abs(z), nan=-1.0)
     farthest = np.zeros(int(owner.max(initial=0)) + 1)
     np.maximum.at(farthest, owner, size)
@@ -169,7 +169,7 @@ def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False
 
 
 class Counts(NamedTuple):
-    """Counts by value or by class, [Z, K, G]."""
+    """Counts by value or by class, as an array [Z, K, G]."""
 
     counts: Floats | Ints
 
@@ -178,7 +178,7 @@ AnySide: TypeAlias = Sample | means.Summary | Counts
 
 
 class PairResult(NamedTuple):
-    """The p-values and statistics of tests, [Z, W]; `exact` are the numbers of the tests' names."""
+    """The p-values and statistics of tests [Z, W]; `exact` is the number of each test's name."""
 
     p: Floats
     exact: Marks | Ints | None = None
@@ -190,7 +190,7 @@ class PairMethod(Frozen, eq=False):
 
     `side` returns the input of one side, or None if the test does not apply to its values. `run`
     computes the test. `names` returns the names of the tests, in the order of the numbers in
-    `PairResult.exact`. `in_general` is the name for any data, `of_all` the name of the test of all
+    `PairResult.exact`. `in_general` names the test for any data, and `of_all` names the test of all
     groups.
     """
 
@@ -220,7 +220,7 @@ def _compare_means(first: means.Summary, second: means.Summary, inference: Infer
 
 
 def _compare_classes(first: Counts, second: Counts, inference: Inference) -> PairResult:
-    """G; if counts are small, Fisher's test for two classes, or permutations for more classes."""
+    """The G test; if counts are small, Fisher's test for two classes, permutations for more."""
     tables = np.stack([first.counts, second.counts], axis=-1).swapaxes(1, 2).astype(np.float64)
     value, df, p = contingency.g_test(tables)
     expected = contingency.expected_counts(tables)
@@ -283,8 +283,7 @@ PAIR_METHODS = {
         "G (χ² if p is very small)",
     ),
 }
-"""All tests of two sides. The first test that applies is used; without one, intervals are inverted.
-"""
+"""All tests of two sides. The first that applies is used; otherwise, intervals are inverted."""
 
 
 def find_pair_method(first: GroupValues, second: GroupValues | None = None) -> PairMethod | None:
@@ -316,7 +315,7 @@ def choose_pair_test(values: GroupValues, z: int, inference: Inference) -> PairT
 
 
 def make_share_test(sample: Sample, inference: Inference) -> PairTest:
-    """The test of pairs of groups in one sample, [G]."""
+    """The test of pairs of groups in one sample of shares [G]."""
     return lambda i, j: compare_shares(sample.at(i), sample.at(j), inference, owner=i)
 
 
@@ -327,7 +326,7 @@ def find_smallest_p_of_pairs(
     among: Marks,
     pair_filter: PairFilter | None = None,
 ) -> float:
-    """The smallest p-value over all pairs of groups, corrected for their number.
+    """The smallest p-value over all pairs of groups, corrected for the number of pairs.
 
     If there are many groups, only the pairs that may differ most are tested. `pair_filter` marks
     the pairs that count, by their higher and lower value. The result is NaN if no pair counts.
@@ -363,7 +362,7 @@ def find_smallest_p_to_extreme(
     *,
     lowest: bool,
 ) -> tuple[Floats, Marks]:
-    """The smallest p-value of each group [G] against more extreme groups, and marks of exact ones.
+    """For each group [G], its smallest p-value against more extreme groups, and whether p is exact.
 
     The p-values are corrected for all pairs. `pair_filter` marks the pairs that count.
     """

@@ -33,11 +33,11 @@ class PeopleAffected(Frozen):
     groups had their common rate. `to_parity` is the number of additional selections that give this
     group the rate of the other group. `limit` is the limit of the check, which is a ratio or a
     difference (`limit_of`); None if the check has no such limit. `to_limit` is the number of
-    additional selections until the limit is met; None if it is met. `below` is set if it is not
-    met. `flips` is set if moving one selection from the other group to this group would reverse the
-    gap. `large` is set if at least five people are expected in each count of the two groups.
-    `deviations` is the difference of the rates in standard errors. If the rate is a `burden`, the
-    numbers are people who bear the burden in excess.
+    additional selections until the limit is met; None if the limit is met. `below` is set if the
+    limit is not met. `flips` is set if moving one selection from the other group to this group
+    would reverse the gap. `large` is set if at least five people are expected in each count of the
+    two groups. `deviations` is the difference of the rates in standard errors. If the rate is a
+    `burden`, the numbers are people who bear the burden in excess.
     """
 
     shortfall: float
@@ -121,7 +121,7 @@ def count_people_affected(
 def adjust_for_clusters(
     people: PeopleAffected, significance: Significance | None
 ) -> PeopleAffected | None:
-    """The gap as a number of people, with the standard errors of a test of rows in clusters.
+    """The gap as a number of people, with `deviations` from a test that allows for clusters.
 
     The result is None if the test is missing or compares more than the two groups.
     """
@@ -131,7 +131,7 @@ def adjust_for_clusters(
 
 
 _NEAR = 1e-12
-"""A detectable gap that exceeds the allowed gap by less than this is as wide as the allowed gap."""
+"""A detectable gap that exceeds the allowed gap by less than this counts as equal to it."""
 
 
 @declare_subjects(row="group stratum down up n m power level")
@@ -140,8 +140,8 @@ class DetectableGap(Frozen):
 
     The test detects them in four of five samples. `group` is the group with the widest undetected
     gap. `down` and `up` are the gaps below and above the reference; NaN if no gap in that direction
-    would be detected. `n` is the number of people in the group, `m` the number of people in the
-    reference. `level` is the level of the test of these two groups: the level of the smallest
+    would be detected. `n` is the number of people in the group, and `m` is the number of people in
+    the reference. `level` is the level of the test of these two groups: the level of the smallest
     p-value of the family, times the share of one pair.
     """
 
@@ -160,8 +160,8 @@ def find_detectable_gap(
 ) -> DetectableGap | None:
     """The gap that a pass may have missed; None if a gap as wide as the limit would be detected.
 
-    The evaluation must compare two rates. `family` is the number of tests in the family of its
-    test. The limit is a difference or ratio to the reference, or in a spread to the highest group.
+    The evaluation must compare two rates. `family` is the number of tests in its family. The limit
+    applies to a difference or ratio to the reference, or in a spread to the highest group.
     """
     seen = _DetectableGaps.of(evaluation, family)
     if seen is None:
@@ -192,7 +192,7 @@ def find_detectable_gap(
 def find_gap_of_smallest(evaluation: Evaluation, family: int) -> DetectableGap | None:
     """The smallest detectable gaps of the compared group with the fewest people, for any limit.
 
-    In a spread, the highest group may be the smallest. Then the gap is to the smallest other group.
+    In a spread, if the highest group is the smallest, its gap to the smallest other group is used.
     """
     seen = _DetectableGaps.of(evaluation, family)
     if seen is None or not seen.known.any():
@@ -205,10 +205,10 @@ def find_gap_of_smallest(evaluation: Evaluation, family: int) -> DetectableGap |
 
 
 class _DetectableGaps(Frozen):
-    """The smallest detectable gaps of each group, with sizes and levels, all [Z, G].
+    """The smallest detectable gaps of each group, with sizes and levels, as arrays [Z, G].
 
     `share` is the rate of the reference, and `known` marks the judged groups. The test of a group
-    against the reference has samples of `n` and `m`, a `level` and degrees of `freedom`.
+    against the reference compares `n` and `m` people at a `level`, with degrees of `freedom`.
     """
 
     evaluation: Evaluation

@@ -79,7 +79,7 @@ StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
 
 
 class Statistic(Frozen, eq=False):
-    """The test statistic of each value, [Z, W], with its letter and its degrees of freedom."""
+    """The test statistic [Z, W] of each value, with its letter and its degrees of freedom."""
 
     letter: str
     value: Floats
@@ -89,8 +89,8 @@ class Statistic(Frozen, eq=False):
 class SideTest(Frozen, eq=False):
     """An additional test, whose hypothesis is not about the printed number.
 
-    For example, groups are equal in each stratum, while the number is an average over strata. If
-    `stays_open`, a check is inconclusive if this test is significant and the other is not.
+    For example, the hypothesis is that groups are equal in each stratum, but the number is an
+    average. If `stays_open`, a check is inconclusive if only the additional test is significant.
     """
 
     name: str
@@ -100,10 +100,10 @@ class SideTest(Frozen, eq=False):
 
 
 class Tests(Frozen, eq=False):
-    """The p-value and the test of each value of an evaluation, [Z, W].
+    """The p-value and the test of each value of an evaluation, as arrays [Z, W].
 
     A p-value is NaN without a test, and `why` is the reason. `names` are the names of all tests
-    that are used, and `index` is the number of the name of each test. `key` identifies the
+    that are used, and `index` is the index of each test in `names`. `key` identifies the
     hypothesis: tests with the same key and the same groups are one test. `joint` is set if the
     tests of a stratum already account for each other: a family counts them as one test, with the
     smallest p-value. If a value is the largest of several candidates, `beyond` computes the p-value
@@ -127,7 +127,7 @@ class Tests(Frozen, eq=False):
 
     @property
     def name_index(self) -> Ints:
-        """The number of the name of each test, also if all tests have one name."""
+        """The index of each test in `names`, also if all tests have one name."""
         return np.zeros(self.p.shape, dtype=np.int64) if self.index is None else self.index
 
     def significance_at(
@@ -149,7 +149,7 @@ class Tests(Frozen, eq=False):
         )  # fmt: skip
 
     def correct_strata(self, among: Marks, correction: Correction) -> SignificanceAt:
-        """A function that returns the tests of the values `among`, corrected in each stratum."""
+        """A function that returns the tests of the values in `among`, corrected in each stratum."""
         p = np.where(among, self.p, np.nan)
         adjusted = np.array([correction.adjust(stratum) for stratum in p]).reshape(p.shape)
         families = np.count_nonzero(~np.isnan(p), axis=1).tolist()
@@ -164,11 +164,11 @@ class Tests(Frozen, eq=False):
 
 
 class JointTest(Frozen):
-    """The test of one stratum that all groups are equal.
+    """The test of whether all groups of one stratum are equal.
 
-    `beyond` computes the p-value of the pairs of groups that are beyond a limit. It includes the
-    joint test of the large groups if their highest and lowest group are such a pair. It is None if
-    the test covers all groups jointly.
+    `beyond` computes the p-value of the pairs of groups that are beyond a limit. The p-value
+    includes the joint test of the large groups if their highest and lowest group are such a pair.
+    `beyond` is None if the test covers all groups jointly.
     """
 
     p: float
@@ -213,7 +213,7 @@ def stack_strata(
 
 
 def take_smallest(tests: Sequence[Tests]) -> Tests:
-    """For each value, the test with the smallest p-value, corrected for their number (Šidák)."""
+    """For each value, the test with the smallest p-value, corrected for the number of `tests`."""
 
     def smallest(p: Sequence[Floats]) -> Floats:
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(tests)))
@@ -223,7 +223,7 @@ def take_smallest(tests: Sequence[Tests]) -> Tests:
     index = np.stack([start + test.name_index for start, test in zip(starts, tests, strict=True)])
     return Tests(
         smallest([test.p for test in tests]),
-        tuple(f"{name}, Šidák over {len(tests)}" for test in tests for name in test.names),
+        tuple(f"{name}, Šidák over {len(tests)} tests" for test in tests for name in test.names),
         np.take_along_axis(index, decisive[None], axis=0)[0],
         key=tuple(test.key for test in tests),
         why=next((test.why for test in tests if test.why), ""),
@@ -299,7 +299,7 @@ def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimat
 
 
 def estimate_group(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> Estimate:
-    """The value of a group with its interval; with masked counts, with its possible range."""
+    """The value of a group with its interval, or with its possible range if counts are masked."""
     estimate = build_estimate(values, z, g, evaluation.terms.inference.alpha)
     if not evaluation.table.masked:
         return estimate
@@ -333,7 +333,7 @@ def write_masked_range(estimate: Estimate, ends: Ends | None, z: int, w: int) ->
 def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, ...]:
     """The comparisons that one value is computed from, with both sides.
 
-    For a number over all groups, they are those of the group that is farthest from parity.
+    For a number over all groups, only the group that is farthest from parity is compared.
     """
     if evaluation.parts:
         parts: list[Sequence[ComparisonPart]] = [
@@ -381,7 +381,7 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
 def _find_row_part(
     evaluation: Evaluation, disparity: Disparity, place: tuple[int, int]
 ) -> ComparisonPart:
-    """The comparison of a metric of single people, whose sides are groups of people."""
+    """The comparison of two groups of people for a metric of single people."""
     values, reference = evaluation.group_values, evaluation.reference_values
     value, second = float(evaluation.value[place]), int(evaluation.second[place])
     if values is None or reference is None or math.isnan(value):
@@ -425,7 +425,7 @@ def _make_side(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> S
 
 
 def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart, ...]:
-    """The pair of groups and the outcome with the value ε; for a difference of two ε, of both."""
+    """The groups and the outcome that determine ε; two such parts for a difference of two ε."""
     whole = evaluation.table_value
     assert whole is not None
     parts = []

@@ -1,8 +1,8 @@
-"""Selection and computation of the interval of each value, or of the reason why it has none.
+"""Selects and computes the interval of each value, or the reason why a value has no interval.
 
 A comparison of two groups has its own interval. A maximum over pairs has an interval that holds
-simultaneously for all pairs. A value that combines several rates has an interval from the intervals
-of its parts, which hold simultaneously.
+simultaneously for all pairs. The interval of a value that combines several rates is made from
+simultaneous intervals of its parts.
 """
 
 from __future__ import annotations
@@ -68,18 +68,18 @@ from fairaudit.stats import multiplicity, proportions
 from fairaudit.stats.proportions import GAP_INTERVAL, SHARE_INTERVAL
 
 UNPAIRED = "unpaired, conservative"
-"""The end of the name of an interval of two outcomes whose correlation is unknown."""
+"""The end of the name of an interval for two outcomes whose correlation is unknown."""
 SIDAK = "Šidák over"
-"""The end of the name of an interval that holds simultaneously with others (their number)."""
+"""The end of the name of an interval that holds together with others; their number follows."""
 
 
 class Intervals(Frozen, eq=False):
-    """The interval of each value, [Z, W].
+    """The interval of each value, as arrays [Z, W].
 
     Without an interval, the bounds are NaN, and `why` is the reason. If the value is the larger of
-    two differences, `other` is the interval of the smaller one; NaN if this cannot be the larger.
-    `few` marks values that have no interval for the reason `why_few`: they have too few people, or
-    masked counts could change them.
+    two differences, `other` is the interval of the smaller difference, or NaN if this difference
+    cannot be the larger. `few` marks values that have no interval for the reason `why_few`: they
+    have too few people, or masked counts could change them.
     """
 
     low: Floats
@@ -156,10 +156,10 @@ def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Interv
 
 
 def find_check_intervals(evaluation: Evaluation) -> Intervals:
-    """The intervals of a check. They hold simultaneously, because it reports the worst value.
+    """The intervals of a check. They hold simultaneously, because a check reports the worst value.
 
-    They use Šidák's level for the number of values. Intervals of spreads and of comparisons with an
-    extreme group already hold for all groups. Two groups with the rest are one comparison.
+    They use Šidák's level for the number of values. Intervals of spreads and of gaps to an extreme
+    group already hold for all groups. Two groups, each compared with the rest, are one comparison.
     """
     judged = evaluation.judged & ~np.isnan(evaluation.value)
     count = judged[evaluation.table.known_strata].sum(axis=1)
@@ -176,7 +176,7 @@ def find_check_intervals(evaluation: Evaluation) -> Intervals:
 
 
 def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:
-    """Marks of values with fewer people than an interval needs, [Z, W], and the reason."""
+    """Marks [Z, W] of the values with fewer people than an interval needs, and the reason."""
     metric, few = evaluation.metric, np.zeros(evaluation.value.shape, dtype=np.bool_)
     values, others = evaluation.group_values, evaluation.reference_values
     averaged = evaluation.averaged
@@ -241,7 +241,7 @@ def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
 
 
 def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int = 1) -> Interval:
-    """The interval of one comparison; the intervals of several `parts` hold simultaneously."""
+    """The interval of one comparison; the intervals of `parts` comparisons hold simultaneously."""
     disparity, values = evaluation.metric, evaluation.group_values
     assert isinstance(disparity, Disparity)
     comparison, reference = disparity.comparison, evaluation.reference_values
@@ -251,7 +251,7 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
         return find_spread_interval(evaluation, values, comparison, alpha, parts)
     if parts > 1:
         level = multiplicity.sidak_level(alpha, parts)
-        # Results for plain levels are cached.
+        # Results are cached if the level is a float.
         alpha = float(level) if level.ndim == 0 else level
     if reference is None:
         raise NoInterval("no group to compare with")
@@ -259,7 +259,8 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
     if policy in EXTREME_REFERENCES:
         lowest = policy is ReferencePolicy.LOWEST
         if clusters.is_clustered_pair(evaluation):
-            interval = clusters.find_pair_interval(comparison, (values, reference), alpha)
+            sides = values, reference
+            interval = clusters.find_pair_interval(comparison, sides, alpha, evaluation.judged)
             # The highest group has the lowest value if values fall when the rate rises.
             lowest = lowest == comparison.rises_with_rate
             return keep_within_reach(interval, float(comparison.ideal), lowest=lowest)
@@ -286,7 +287,7 @@ def _compare_two_sides(
     alpha: Alpha,
 ) -> Interval:
     if clusters.is_clustered(evaluation):
-        return clusters.find_pair_interval(comparison, (first, second), alpha)
+        return clusters.find_pair_interval(comparison, (first, second), alpha, evaluation.judged)
     interval = comparison.find_interval(first, second, alpha, evaluation.terms.inference)
     if interval is None:
         if comparison.exact_in_strata is not None:
@@ -320,8 +321,8 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     fold = disparity.fold
     if fold is REMAINDER:
         raise NoInterval(STRATA_ARE_ESTIMATED)
-    # Variances of different people add up, but not of shared clusters, nor of intervals that are
-    # cut at parity.
+    # Variances of different people add up, but not with shared clusters, nor if ends are cut at
+    # parity.
     policy = parts[0].terms.policy
     adds = fold is MEAN and disparity.to_reference and policy not in EXTREME_REFERENCES
     adds = adds and not clusters.is_clustered(parts[0])
@@ -360,7 +361,7 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
 
 
 def _find_other_interval(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, Floats] | None:
-    """The interval of the part that does not decide, if this part may be the larger part."""
+    """The interval of the part that does not decide the value; NaN if it cannot be the larger."""
     disparity = evaluation.metric
     if not isinstance(disparity, Disparity):
         return None
@@ -435,7 +436,7 @@ def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Int
 
 
 def _average_parts(values: Sequence[Floats], intervals: Sequence[Interval]) -> Interval:
-    """The interval of a mean of values of different people, so that their variances add up."""
+    """The interval of a mean of values from different people, whose variances add up."""
     lows, highs = (np.stack([interval[side] for interval in intervals]) for side in (0, 1))
     weights = np.full((len(values), 1, 1), 1 / len(values))
     _, low, high = proportions.mover_total(np.stack(values), (lows, highs), weights)

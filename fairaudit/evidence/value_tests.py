@@ -1,11 +1,10 @@
-"""Selection and computation of the significance test of each value.
+"""Selects and runs the significance test of each value.
 
 Two shares have a z test, or Fisher's test if an expected count is below 5 or z is inexact far in
 the tail. Several shares have a χ² test, and tests of each pair if some groups are small
 (`joint_tests`). Means have Welch's test, ranks have Mann–Whitney's test, and coefficients have
 Student's t test. Values that combine several numbers, such as averages over strata, are tested by
-inverting their interval: p is the level at which the interval reaches parity. So the test is about
-the printed number.
+their interval: p is the level at which it reaches parity. So the test is about the printed number.
 """
 
 from __future__ import annotations
@@ -137,9 +136,9 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
 
 
 def _combine_parts(disparity: Disparity, evaluation: Evaluation) -> Tests:
-    """The test of a value that is the largest of several: the smallest p-value, corrected.
+    """The test of a value that is the largest of several parts: the smallest p-value, corrected.
 
-    Differences in a mean may cancel each other, so for a mean this is only the `side_test`.
+    Differences in a mean may cancel each other, so for a mean this test is only the `side_test`.
     """
     parts, size = [_choose_tests(part) for part in evaluation.parts], disparity.fold.size
 
@@ -166,7 +165,7 @@ def _combine_parts(disparity: Disparity, evaluation: Evaluation) -> Tests:
 def _compare_to_reference(
     disparity: Disparity, evaluation: Evaluation, values: GroupValues
 ) -> Tests:
-    """The tests of each group against its reference; everybody is replaced by the rest."""
+    """The tests of each group against its reference; the rest replaces a reference of everybody."""
     policy, reference = evaluation.terms.policy, evaluation.reference_values
     to_extreme = policy in EXTREME_REFERENCES
     if to_extreme and disparity.comparison.contrast is None:
@@ -190,7 +189,7 @@ def _compare_to_reference(
 
 
 def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """Tests each group against all more extreme groups, because the most extreme may be tiny."""
+    """Tests each group against all more extreme groups: the most extreme group may be tiny."""
     among, policy = evaluation.takes_part, evaluation.terms.policy
     if clusters.is_clustered_pair(evaluation) and evaluation.reference_values is not None:
         # For a single pair, the test can use the clusters that both groups share.
@@ -287,7 +286,7 @@ def _test_equal_changes(
     """
 
     def find_gaps(rate: Floats) -> Floats:
-        """The gap between any two groups, [G, G], on the scale of the metric."""
+        """The gap between any two groups on the scale of the metric, as an array [G, G]."""
         high, low = np.maximum(rate[:, None], rate), np.minimum(rate[:, None], rate)
         if of_ratio is None:
             return high - low
@@ -333,7 +332,8 @@ def _test_equal_changes(
 
 
 _MOST_EXTREME = 100
-"""With more groups than this, no extreme group is tested: each needs a search."""
+"""With more groups than this, no group is tested against an extreme one: each test needs a search.
+"""
 
 _NEAR = 1e-12
 _ROUNDING = 2e-16
@@ -357,7 +357,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     distance = evaluation.value - ideal
 
     def margin(z: Floats) -> Floats:
-        """The distance of parity from the interval at the level of z; negative if it is inside."""
+        """Distance of parity from the interval at the level of z; negative if parity is inside."""
         alpha = np.asarray(distributions.normal_two_sided(z))
         if isinstance(metric, TableMetric):
             alpha = alpha[:, 0]  # such a metric has one value for each stratum
@@ -383,7 +383,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     average = None if terms.average is None else str(terms.average)
     including = terms.policy if terms.policy in INCLUDING_GROUP else None
     key = (metric.id, comparison, terms.parameters, average, including)
-    return Tests(p, ("its interval",), key=key, joint=to_extreme)
+    return Tests(p, ("from the interval",), key=key, joint=to_extreme)
 
 
 def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:

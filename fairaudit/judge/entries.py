@@ -11,7 +11,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.names import describe_group
+from fairaudit.base.names import describe_group, quoted
 from fairaudit.cube import Group, GroupTable, Ints, Marks
 from fairaudit.evidence import Evidence
 from fairaudit.evidence.pair_tests import LARGE_GROUP
@@ -32,6 +32,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF
 from fairaudit.metrics.conditional import DEMOGRAPHIC_DISPARITY, PROPENSITY_STRATIFIED_DIFFERENCE
+from fairaudit.metrics.differential_fairness import class_counts
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.eligibility import find_group
 from fairaudit.metrics.evaluate import evaluate_again
@@ -54,6 +55,9 @@ _MOST_UNDERWEIGHTED = 1000
 
 _MOST_OFF = 0.5
 """If more than this share of the people is not compared, a value cannot be judged."""
+
+_IMPOSSIBLE = 0.001
+"""A share is impossible under draws if its probability is below this."""
 
 _ONE_ERROR = float(distributions.normal_two_sided(np.ones(1))[0])
 """The α of an interval that extends by one standard error on each side."""
@@ -324,6 +328,36 @@ def find_hidden_by_smoothing(
                 "pseudo-counts hide it; use fewer, or remove them"
             )
             yield NotEvaluated((), table.strata[entry.z], reason, blocks=True)
+
+
+def find_contradicted_draws(limit: Limit, evaluation: Evaluation) -> Iterator[NotEvaluated]:
+    """The group that crosses the limit by its counted share, which its draws make impossible.
+
+    The share is outside all draws, and its exact binomial tail by the nearest draw is below 0.001,
+    corrected for the number of shares (Bonferroni). Draws of another model or of old data are so.
+    """
+    table, draws, metric = evaluation.table, evaluation.table.draws, evaluation.metric
+    if draws is None or len(evaluation.value) != 1 or not isinstance(metric, TableMetric):
+        return
+    from scipy.special import betainc  # noqa: PLC0415  # SciPy is only needed here
+
+    (hits,) = class_counts(table, evaluation.terms)[0]
+    low, high, n = draws.min(axis=0), draws.max(axis=0), hits.sum(axis=0)
+    with np.errstate(all="ignore"):
+        share = hits / n
+        tails = betainc(hits, n - hits + 1, high), betainc(n - hits, hits + 1, 1 - low)
+    tails = np.where(share > high, tails[0], 1.0), np.where(share < low, tails[1], 1.0)
+    is_impossible = evaluation.takes_part & (np.minimum(*tails) * share.size < _IMPOSSIBLE)
+    counted = replace(table, draws=np.where(is_impossible, share, draws))
+    value = float(metric.compute(counted, evaluation.terms).value[0])
+    if is_impossible.any() and limit.is_crossed(value, None):
+        k, g = np.argwhere(is_impossible)[0].tolist()
+        reason = (
+            f"the draws contradict the data: {quoted(table.classes[k])} is {share[k, g]:.1%} of "
+            f"{describe_group(table.groups[g])}, and {low[k, g]:.1%} to {high[k, g]:.1%} in all "
+            f"draws; with the counted shares of these groups it is {value:.3f}, over the limit"
+        )
+        yield NotEvaluated(table.groups[g], (), reason, blocks=True)
 
 
 def find_opposite_strata(

@@ -26,6 +26,7 @@ from fairaudit.judge.entries import (
     JudgedValue,
     collect_entries,
     find_cancelling_parts,
+    find_contradicted_draws,
     find_hidden_by_few,
     find_hidden_by_smoothing,
     find_opposite_strata,
@@ -180,7 +181,9 @@ def farthest(entries: Sequence[JudgedValue], limit: Limit) -> JudgedValue | None
     return max(most, key=lambda entry: (entry.n, -entry.z, -entry.w))
 
 
-_INFINITE = "infinite: the formula divides by a rate of 0, or takes the logarithm of 0"
+_INFINITE = (
+    "the value is infinite, because the formula divides by a rate of 0 or takes the logarithm of 0"
+)
 
 
 def judge(
@@ -212,6 +215,7 @@ def judge(
     if outcome.status is not Status.FAIL:
         doubts = [*doubts, *find_hidden_by_few(limit, evaluation)]
         doubts += find_hidden_by_smoothing(limit, evaluation, entries, evidence)
+        doubts += find_contradicted_draws(limit, evaluation)
         doubts += find_cancelling_parts(limit, evaluation, entries)
         doubts += find_opposite_strata(limit, evaluation, evidence) if entries else ()
         if check.against is None:

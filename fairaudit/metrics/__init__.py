@@ -98,7 +98,7 @@ def find_comparison(name: str) -> Comparison | None:
 
 
 def list_requirements(requested: Metric) -> frozenset[Requirement]:
-    """The columns that a spec must declare for a metric: those that its parts require."""
+    """The requirements of all parts of a metric: the columns that a spec must declare for it."""
     parts = (
         [metric for metric, _ in requested.parts]
         if isinstance(requested, Disparity)
@@ -118,11 +118,11 @@ def find_unsupported(name: str) -> UnsupportedMetric | None:
 
 
 def suggest(name: str) -> str:
-    """The end of a message about an unknown metric: why it is not supported, or similar names.
+    """The end of a message about an unknown metric: why it is not supported, or suggestions.
 
-    For a notion with several measures, all of them are suggested; for the name of a rate with a
-    comparison, the two keys of the spec. Names that share only a word such as `fairness` are not
-    suggested.
+    If several measures have this name as a prefix, the text suggests all these measures. If the
+    name combines a rate and a comparison, the text shows both keys of the spec. Names that share
+    only a word such as `fairness` are not suggested.
     """
     if find_metric(normalize_name(name)) is not None:
         return f"; did you mean {quoted(normalize_name(name))}?"
@@ -139,7 +139,7 @@ def suggest(name: str) -> str:
         return f"; choose one: {listed}" if len(family) > 1 else f"; did you mean {listed}?"
 
     def specific(text: str) -> str:
-        """The name without the words that many names share, unless it has no other words."""
+        """The name without the words that many names share; the whole name if no word remains."""
         return "_".join(word for word in text.casefold().split("_") if word not in _GENERIC) or text
 
     akin = [
@@ -165,10 +165,11 @@ def find_comparison_id(metric: Metric) -> str | None:
 
 
 def average_classes(metric: Metric) -> Metric | None:
-    """The mean over classes of a group metric, or of the departures from parity in each class.
+    """The record of the mean of a metric over classes.
 
-    None if a metric already uses all classes, or has no departure from parity that could be
-    averaged.
+    The value of a group metric is averaged. For a disparity, the departures from parity in each
+    class are averaged. None if the metric already uses all classes, or if a departure from parity
+    is not defined for the metric.
     """
     if isinstance(metric, GroupMetric):
         return macro_average(metric)
@@ -189,7 +190,10 @@ def is_over_classes(metric: Metric) -> bool:
 
 
 def list_quantities(metric: Metric) -> tuple[GroupMetric | TableMetric, ...]:
-    """The parts of a metric; for a mean over classes, the mean of each part."""
+    """The group metrics that a disparity compares; means over classes for a mean over classes.
+
+    Any other metric is returned unchanged, as the only quantity.
+    """
     if not isinstance(metric, Disparity):
         return (metric,)
     parts = tuple(part for part, _ in metric.parts)
@@ -197,7 +201,7 @@ def list_quantities(metric: Metric) -> tuple[GroupMetric | TableMetric, ...]:
 
 
 def build_disparity(metric: GroupMetric, comparison: Comparison) -> Disparity:
-    """The disparity that compares a metric in this way, as `compare:` in a spec requests."""
+    """The disparity that compares the values of a metric, as `compare:` in a spec requests."""
     return Disparity(
         id=metric.id,
         title=f"{metric.title}, {comparison.title[0].lower()}{comparison.title[1:]}",
@@ -243,10 +247,11 @@ __all__ = [
 
 
 class MetricName(Frozen):
-    """The metric of a spec in JSON: the id of a record of the catalogue, and its changes.
+    """The name of a metric in JSON: the id of a record of the catalogue, and changes of the record.
 
-    `compare` is the comparison of a rate, or null. `macro` is true for a mean over classes, `mean`
-    for a mean over groups. `aggregate` is another combination of all groups.
+    `compare` is the id of the comparison of a rate, or null if the metric itself is a comparison or
+    is not compared. `macro` is true for a mean over classes. `mean` is true for a mean over groups.
+    `aggregate` names another way to combine all groups.
     """
 
     metric: str
@@ -256,7 +261,7 @@ class MetricName(Frozen):
     aggregate: Annotated[OverGroups | None, RARE] = None
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """Yields a fault if this version has no such metric."""
+        """Yields a fault if this version of fairaudit has no metric with this name."""
         try:
             find_record(self)
         except Unreadable as fault:
@@ -281,7 +286,7 @@ def name_record(record: Metric) -> MetricName:
 
 
 def find_record(name: MetricName) -> Metric:
-    """The record with this name; raises `Unreadable` if this version does not have it."""
+    """The record with this name; raises `Unreadable` if this version has no such record."""
     record = find_metric(name.metric)
     if record is None:
         why = f"is not a metric of this version{suggest(name.metric)}"

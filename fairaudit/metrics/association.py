@@ -1,4 +1,4 @@
-"""Catalogue: association of outcome and group (Cramér's V, lambda, TV), or of a number (age)."""
+"""Catalogue: association of outcome and group (Cramér's V, lambda, TV), or of outcome and age."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _BIASED = (
 )
 
 _Read: TypeAlias = Callable[[GroupTable, Minimum], tuple[Floats, Marks, Ints, Ints]]
-"""Returns the table [Z, K, G] of the groups that take part, marks for them, people and mass."""
+"""Returns counts [Z, K, G] of groups that take part; marks, people and mass (each [Z, G])."""
 
 
 def _read_classes(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints, Ints]:
-    """The people in each class of the outcome."""
+    """The number of people in each class of the outcome."""
     counts = count_groups(table)
     mass, n = counts.classes, counts.answered
     takes_part = admit_groups(table, n, minimum, pool_known_groups(table, mass))
@@ -49,7 +49,7 @@ def _read_classes(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, I
 def _value_by(
     number: Callable[[Floats], Floats], read: _Read = _read_classes
 ) -> Callable[[GroupTable, MetricOptions], TableValue]:
-    """A function that applies `number` to the table of the groups that take part."""
+    """A function that applies `number` to the counts of the groups that take part."""
 
     def value_of(table: GroupTable, terms: MetricOptions) -> TableValue:
         counted, takes_part, n, mass = read(table, terms.minimum)
@@ -60,13 +60,13 @@ def _value_by(
 
 
 def _shares(counts: Floats) -> tuple[Floats, Floats]:
-    """The share of each class and group among all people, and its value under independence."""
+    """The share of each class and group among all people, and this share under independence."""
     joint = counts / counts.sum(axis=(1, 2), keepdims=True)
     return joint, joint.sum(axis=2)[:, :, None] * joint.sum(axis=1)[:, None, :]
 
 
 def _information(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """The mutual information of outcome and group, and the entropies of both, in bits."""
+    """The mutual information of outcome and group, and both entropies (outcome, group), in bits."""
     joint, independent = _shares(counts)
     terms = np.where(joint > 0, joint * np.log2(joint / independent), 0.0)
     of_class, of_group = (
@@ -86,7 +86,11 @@ _FEW_VALUES, _TENTHS = 20, 10
 
 
 def _read_bins(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints, Ints]:
-    """The people in each bin of the score: one of up to twenty values, or a tenth of the people."""
+    """The number of people in each bin of the score.
+
+    A bin is a single value if the score has at most twenty values. Otherwise, a bin is a tenth of
+    the people.
+    """
     scores, n, takes_part = read_scores(table, minimum)
     people, number = scores.people.sum(axis=1), np.arange(len(scores.low))
     if len(scores.low) > _FEW_VALUES or not scores.single.all():
@@ -310,7 +314,7 @@ def _total_variation(table: GroupTable, terms: MetricOptions) -> TableValue:
 
 
 def list_class_sets(classes: int) -> list[list[int]]:
-    """All sets of classes, but only one of each set and its complement.
+    """All sets of classes that contain the first class; all other sets are complements of these.
 
     Raises `ValueError` for more than `_MOST_CLASSES` classes.
     """
@@ -348,7 +352,11 @@ _OF_THE_NUMBER = (
 
 
 class _Line(Frozen):
-    """The sums for a line through points (s, x), [Z]: people, and sums about the means."""
+    """The sums [Z] for a line through points (s, x).
+
+    `n` is the number of people. `ss`, `sx` and `xx` are the sums of s², s x and x², after the means
+    of s and x are subtracted.
+    """
 
     n: Floats
     ss: Floats
@@ -357,10 +365,10 @@ class _Line(Frozen):
 
 
 def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
-    """The sums for the line of the outcome x (1 or 0, or a number) by the column s.
+    """The sums for the line of the outcome x (1 or 0, or a number) along the protected column s.
 
-    The function also returns marks for the groups that take part, and the people. Sums are Python
-    integers, so that large numbers with a small spread lose no digits.
+    The function also returns marks for the groups that take part, and the number of people in each
+    group. It adds Python integers, so that large numbers with a small spread lose no digits.
     """
     takes_part = np.asarray(table.eligible & (table.n > 0))
     name = f"attribute:{table.by[0]}" if len(table.by) == 1 else ""
@@ -432,7 +440,10 @@ def _read(
 
 
 def _test_trend(table: GroupTable, terms: MetricOptions) -> Floats:
-    """The p-values of no correlation with decisions; NaN for numbers: their spread may change."""
+    """The p-values [Z] of the hypothesis that decisions have no correlation with the column.
+
+    NaN if the outcome is a number, because the spread of a number may change along the column.
+    """
     line, r = _line(table)[0], NUMERIC_CORRELATION.value_of(table, terms).value
     p = distributions.t_two_sided(r * np.sqrt((line.n - 2) / (1 - r**2)), line.n - 2)
     return np.where("value" in table.amounts, np.nan, p)

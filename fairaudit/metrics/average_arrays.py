@@ -1,7 +1,8 @@
-"""Averages over strata on arrays: weights by rule (`uniform`, `middle`, …); clustered variance.
+"""Averages over strata on arrays: the weights of each rule (`uniform`, …); clustered variance.
 
 Weights count the people in the denominator of the rate (for a false positive rate: people with a
-negative label), and only in strata where both sides have people.
+negative label). The two sides are a group and its reference. Only strata where both sides have
+people have weight.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from fairaudit.stats.sample_sizes import small_sample_factor
 
 
 class StratifiedAverages(Frozen, eq=False):
-    """The averages of both sides, [1, G], and the weights of the strata, [Z, G].
+    """The averages [1, G] of a group and its reference, and the weights [Z, G] of the strata.
 
     `support` [Z, G] marks the strata where both sides have people. `left_out` [Z, G] is the share
-    of the weight in each of the other strata; `off_support` [1, G] is the share of both sides'
-    people in them.
+    of the weight that each unsupported stratum would have. `off_support` [1, G] is the share of
+    people (of both sides) who are in unsupported strata.
     """
 
     first: Floats
@@ -59,10 +60,10 @@ def average_strata(
     comparable: Marks,
     everyone: tuple[Floats, Floats] | None = None,
 ) -> StratifiedAverages:
-    """The averages of the values [Z, G] of both sides; `people` [Z, G] are their denominators.
+    """The averages of the values [Z, G] of both sides; `people` [Z, G] are the denominators.
 
-    Only the `comparable` strata [Z] are compared. `everyone` contains the people of both sides with
-    any label, for weights that count them.
+    Only strata that `comparable` [Z] marks are compared. Some weights count people with any label:
+    `everyone` contains these people, for both sides. If `everyone` is None, `people` is used.
     """
     (first_values, second_values), (n, m) = values, people
     known = table.known_strata[:, None]
@@ -76,7 +77,7 @@ def average_strata(
     left_out = np.where(support, 0.0, first / first.sum(axis=0))
     first, second = first * support, second * support
     if average.weights is Weights.MIDDLE:
-        # The shares of people are those among the supported strata.
+        # The people of a stratum are divided by the people of all supported strata.
         supported = (n * support, m * support)
         first = sum(side / side.sum(axis=0) for side in supported) / 2
         second = first
@@ -100,13 +101,13 @@ def average_exactly(
     known: Sequence[bool],
     everyone: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[Fraction, Fraction] | None:
-    """The averages of one group and its reference as fractions; None if no stratum has both."""
+    """The averages of a group and its reference as fractions; None if they share no stratum."""
     counted = [
         z for z in range(len(values)) if known[z] and all(people[z]) and None not in values[z]
     ]
 
     def sides(pairs: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
-        """Both sides in the counted strata, as arrays [Z, 1] of fractions."""
+        """The numbers of both sides in the counted strata, as two arrays [Z, 1] of fractions."""
         column = np.array([[*map(Fraction, pairs[z])] for z in counted], dtype=object)
         return column[:, :1], column[:, 1:]
 
@@ -130,7 +131,7 @@ def average_exactly(
 def _raw_weights(
     average: Average, strata: Sequence[Group], people: tuple[Any, Any], everyone: tuple[Any, Any]
 ) -> tuple[Any, Any]:
-    """The weights [Z, G] of both sides, not yet divided by their sum; floats or fractions."""
+    """The weights [Z, G] of both sides before division by their sum, as floats or fractions."""
     n, m = people
     if average.weights is Weights.OWN:
         return n, m
@@ -157,9 +158,9 @@ def _weighed(weights: Floats, values: Floats) -> Floats:
 def values_of_average(
     values: GroupValues, averages: StratifiedAverages, *, second: bool = False
 ) -> GroupValues:
-    """The averages [1, G] of one side as group values.
+    """The averages [1, G] of the first or `second` side as group values.
 
-    The weights count as fixed: only the values in the strata vary.
+    Intervals treat the weights as fixed: only the values in the strata vary.
     """
     value, weights = averages.first, averages.first_weights
     if second:
@@ -193,10 +194,11 @@ def values_of_average(
 
 
 def settled_strata(counts: GroupCounts) -> Marks:
-    """Marks strata in which a group has the disparity 0 for every possible decision, [Z, G].
+    """Marks strata, [Z, G], in which the disparity of a group is 0 for every possible decision.
 
-    A group that is alone in a stratum has the disparity 1 - 1, an absent group 0 - 0. If no one is
-    rejected or no one is selected, the disparity is undefined.
+    The disparity is the share of the group among rejected people minus its share among selected
+    people. It is 1 - 1 for a group that is alone in the stratum, and 0 - 0 for an absent group. If
+    no one is rejected or no one is selected, the disparity is undefined.
     """
     mass = counts.weighted
     known = (mass.all_rejected > 0) & (mass.all_selected > 0)
@@ -205,7 +207,7 @@ def settled_strata(counts: GroupCounts) -> Marks:
 
 
 def settle(values: GroupValues, settled: Marks) -> GroupValues:
-    """The disparities of the strata for an average; they are exactly 0 where `settled`."""
+    """The disparities with exactly 0, also as interval ends, in the strata that `settled` marks."""
     ends = values.map_ends(
         lambda low, high: (np.where(settled, 0.0, low), np.where(settled, 0.0, high))
     )
@@ -216,10 +218,11 @@ def settle(values: GroupValues, settled: Marks) -> GroupValues:
 def exclude_lone_strata(
     averages: StratifiedAverages, table: GroupTable, people: Floats
 ) -> StratifiedAverages:
-    """The averages, with the people of strata with only one group counted as off support.
+    """Adds the people of strata with only one group to `off_support`.
 
-    These strata have weight, but no one in them can differ. If all strata have only one group, the
-    value is undefined: otherwise, a check would pass for groups that were never compared.
+    A stratum with only one group has weight, but its people cannot differ from another group. If
+    all strata have only one group, the averages are NaN: otherwise, a check would pass for groups
+    that were never compared.
     """
     known, compared = table.known_strata[:, None], mark_comparable_strata(table)[:, None]
     people_there = people * known
@@ -241,7 +244,7 @@ def vary_with_clusters(
     in_strata: tuple[GroupValues, GroupValues],
     averages: StratifiedAverages,
 ) -> tuple[GroupValues, GroupValues]:
-    """Both averages with their variance between clusters, if they are averages of shares."""
+    """Adds the variance between clusters to both averages if the metric is a share of people."""
     metric = in_strata[0].metric
     first, second = (counts.clusters for counts in both_counts)
     if first is None or second is None or not isinstance(metric, Rate) or not metric.of_group:
@@ -276,8 +279,8 @@ def vary_with_clusters(
 class Side(Frozen, eq=False):
     """One side of a comparison in strata: its clusters, and arrays [Z, G].
 
-    The arrays are the share, the mass of its denominator, the weight of each stratum, and the
-    effective size without clusters.
+    The arrays are the share (`value`), the mass of its denominator (`weighted_n`), the weight of
+    the stratum, and the effective size of the share if clusters are ignored.
     """
 
     clusters: PooledClusters
@@ -290,10 +293,11 @@ class Side(Frozen, eq=False):
 def average_clustered_shares(
     over: Sequence[str], under: Sequence[str], sides: tuple[Side, Side]
 ) -> tuple[AveragedShare, AveragedShare]:
-    """The variance of both averages, from the totals of clusters over all strata.
+    """The effective size of both averages and their correlation, from totals of clusters.
 
-    The residual of a cluster is the weighted sum of its residuals in all strata. The result is NaN
-    if a side has a single cluster in a stratum, because the variance is then unknown.
+    The residual of a cluster is the weighted sum of its residuals in all strata. The effective size
+    of a side is NaN if the side has a single cluster in a stratum, because the variance is then
+    unknown.
     """
     from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 

@@ -60,7 +60,8 @@ def bare_average(
 ) -> Evaluation:
     """The rate of each group, averaged over the strata in which the group has people.
 
-    The weights count the people of the groups `among` [G]; by default, of all known groups.
+    The weights count the people of the groups that `among` [G] marks. If `among` is None, they
+    count the people of all known groups.
     """
     among = table.known if among is None else among
     everybody = np.where(among, values.weighted_n, 0).sum(axis=1, keepdims=True)
@@ -122,7 +123,7 @@ def common_average(
     )
     evaluation = bare_average(common_values, table, terms, average, exact_at, among=part[0])
     assert evaluation.averaged is not None
-    # The share of the weight of all groups in strata in which one of them is missing.
+    # Strata in which a group is missing are left out. Each has this share of the total weight.
     known_strata = table.known_strata[:, None]
     total = max(float((everybody * known_strata).sum()), 1.0)
     left_out = np.where(common, 0.0, everybody * known_strata / total)
@@ -182,8 +183,8 @@ def average_to_reference(
 class _SidesInStrata(Frozen, eq=False):
     """A group and its reference in every stratum.
 
-    `compared` [Z] marks the strata of the average. `settled` [Z, G] marks strata in which the value
-    is 0 for every possible decision; it is None unless the metric is itself a comparison.
+    `compared` [Z] marks the strata that the average may use. `settled` [Z, G] marks strata in which
+    the value is 0 for every possible decision. It is None if the metric is not itself a comparison.
     """
 
     counts: tuple[GroupCounts, GroupCounts]
@@ -199,7 +200,7 @@ class _SidesInStrata(Frozen, eq=False):
         terms: MetricOptions,
         counts: tuple[GroupCounts, GroupCounts],
     ) -> _SidesInStrata:
-        """Both sides from their counts; a metric that is itself a comparison is on both sides."""
+        """Computes the metric for both sides; if it is itself a comparison, the sides are equal."""
         metric, comparison = disparity.parts[0]
         own = compute(metric, counts[0], terms.parameters)
         if comparison is not ITSELF:
@@ -246,7 +247,7 @@ def _average_to_extreme(
     counts: GroupCounts,
     average: Average,
 ) -> Evaluation:
-    """The average of each group against the highest or lowest, over strata with all groups."""
+    """Compares the averages of each group and of the extreme group, over strata with all groups."""
     (metric, comparison), reference = disparity.parts[0], terms.reference
     assert reference is not None
     exact_at = exact_values(metric, counts, terms.parameters)
@@ -293,7 +294,7 @@ _OF_EACH_GROUP = ("value", "n", "effective_n", "over", "under", "weight_sum")
 def _values_of(
     metric: GroupMetric, comparison: Comparison, both_values: tuple[GroupValues, GroupValues]
 ) -> Floats:
-    """The comparison of both averages, or the estimate of a value that is common to all strata."""
+    """Compares both averages, or estimates the value that all strata have in common."""
     first, second = both_values
     if comparison.exact_in_strata is not None and comparison.contrast is not None:
         return comparison.contrast(Sides(first, second, first))
@@ -301,7 +302,7 @@ def _values_of(
 
 
 def _pairs_of(both_values: tuple[GroupValues, GroupValues], g: int) -> list[Pair]:
-    """Numerator and denominator of a group and its reference, for each stratum that has both."""
+    """The numerators and denominators of a group and its reference in each stratum with both."""
     first, second = (values.strata for values in both_values)
     if first is None or second is None:
         return []

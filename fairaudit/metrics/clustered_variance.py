@@ -1,18 +1,19 @@
-"""Variance of shares in clusters (sandwich): effective sizes and numbers of clusters; the fewest.
+"""Variance of shares in clusters (sandwich), as effective sizes; the fewest clusters required.
 
 The residual of a cluster with n people and y hits is `y - p n`: its hits minus the hits that are
 expected at the share p. The variance of a share is the variance of these residuals (linearisation).
-Two shares with common clusters, such as both sides of matched pairs, have the covariance of their
-residuals. Rao & Scott (1992), A simple method for the analysis of clustered binary data, Biometrics
-48:577.
+If two shares have common clusters (such as both sides of matched pairs), their covariance is the
+covariance of their residuals. Rao & Scott (1992), A simple method for the analysis of clustered
+binary data, Biometrics 48:577.
 
 In the small-sample factor and the degrees of freedom, clusters of unequal size count as n² / Σ n_c²
 clusters: Carter, Schnepel & Steigerwald (2017), Asymptotic behavior of a t-test robust to cluster
 heterogeneity, Review of Economics and Statistics 99:698.
 
-If the sample has declared strata, residuals vary about the mean of their stratum (with replacement,
-first stage): Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, section 5.7. In a
-stratum with a single cluster, they vary about the mean of all residuals, which is 0.
+If the sample has declared strata, residuals vary about the mean of their stratum (as if the first
+stage were sampled with replacement): Särndal, Swensson & Wretman (1992), Model Assisted Survey
+Sampling, section 5.7. In a stratum with a single cluster, the residual varies about the mean of all
+residuals, which is 0.
 """
 
 from __future__ import annotations
@@ -30,20 +31,21 @@ from fairaudit.stats.sample_sizes import small_sample_factor
 FEWEST_CLUSTERS = 10
 """The fewest effective clusters for a variance."""
 _FEWEST_WITH_HITS = 8
-"""The fewest effective clusters with hits, and with misses, that show how similar members are."""
+"""The fewest effective clusters with hits (and with misses) that show how similar members are."""
 _ROUNDED = 1e-9
 _BROKEN = 1e-6
-"""Members of a cluster are that close to a whole number if all people weigh the same."""
+"""If all people weigh the same, a number of members differs from an integer at most by this."""
 
 Slots: TypeAlias = tuple[tuple[int, ...], ...]
 """The number of times that each cell [Y, P] (label, class) of a table counts in a sum."""
 
 
 class PooledClusters(Frozen, eq=False):
-    """Groups, or several groups together, by cluster.
+    """Counts of people by cluster, for single groups or for several groups together.
 
-    Each entry is `everybody` times all `known` [G] groups plus `own` times the group `index`.
-    `cells` contains, for each named cell, the labels [Y] and the classes [P] that it counts.
+    Each count is `everybody` times the people of all `known` [G] groups plus `own` times the people
+    of one group. This group is `index` [Z, 1], or each group in its own column if `index` is None.
+    `cells` maps the name of a cell to marks of the labels [Y] and of the classes [P] in the cell.
     """
 
     table: ClusteredTable
@@ -58,7 +60,7 @@ class PooledClusters(Frozen, eq=False):
         return replace(self, everybody=0, own=1, index=index)
 
     def together(self, *, others: bool) -> PooledClusters:
-        """All people in the stratum, or all except the group itself."""
+        """All people in the stratum or, with `others`, all people outside the group itself."""
         return replace(self, everybody=1, own=-1 if others else 0)
 
     def slots(self, cells: Sequence[str]) -> Slots:
@@ -67,7 +69,7 @@ class PooledClusters(Frozen, eq=False):
         return tuple(map(tuple, np.asarray(times).tolist()))
 
     def sum_by_row(self, slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
-        """The people of these cells in each row (stratum, cluster): sparse [rows, ZG]."""
+        """The people in the cells of `slots` per row (stratum, cluster): sparse [rows, ZG]."""
         from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
         strata, _, _, groups = self.table.shape
@@ -85,9 +87,9 @@ class PooledClusters(Frozen, eq=False):
 class ClusteredShare(Frozen, eq=False):
     """A share of people in clusters, and the sum of its squared residuals, [Z, G].
 
-    `over` are the cells of its hits, `under` those of its people. If the standard error was raised
-    to that of independent rows, or of pairs within clusters, `floored` is the ratio of the two,
-    from 0 to 1.
+    `over` counts the cells of the hits, and `under` the cells of all people. The standard error may
+    be raised to the standard error of independent rows, or of pairs within clusters. `floored` is
+    the original standard error divided by the raised one: from 0 to 1, and 1 if nothing was raised.
     """
 
     clusters: PooledClusters
@@ -101,15 +103,15 @@ class ClusteredShare(Frozen, eq=False):
     def of(
         cls, clusters: PooledClusters, over: Slots, under: Slots, share: Floats, size: Floats
     ) -> tuple[ClusteredShare, Floats]:
-        """A share, and its effective size in independent rows; NaN with too few clusters.
+        """A share, and its effective size [Z, G]: the number of equally precise independent rows.
 
-        The effective size is at most `size` (that of independent rows), and at most that of members
-        who are as similar as pairs within clusters, unless the sample has strata: clusters can by
-        chance differ less than rows, and large clusters can agree by chance. If few clusters have
-        hits or few have misses, the variance is at least that of clusters whose members are all
-        equal. This is also the variance at a share of 0 or 1. Few clusters give an inaccurate
-        variance, so Student's t replaces the normal distribution (Korn & Graubard 1998, Surv
-        Methodol 24:193).
+        The effective size is NaN with too few clusters. Unless the sample has strata, the effective
+        size is at most `size` (the size of independent rows), because clusters can by chance differ
+        less than rows. It is also at most the size for members who are as similar as pairs within
+        clusters, because large clusters can agree by chance. If few clusters have hits, or few have
+        misses, the variance is at least the variance of clusters whose members are all equal. A
+        share of 0 or 1 also has this variance. Few clusters give an inaccurate variance, so
+        Student's t replaces the normal distribution (Korn & Graubard 1998, Surv Methodol 24:193).
         """
         strata = _strata_of_rows(clusters.table)
         hits, trials = clusters.sum_by_row(over), clusters.sum_by_row(under)
@@ -158,8 +160,8 @@ class ClusteredShare(Frozen, eq=False):
     def correlation(self, other: ClusteredShare) -> Floats:
         """The correlation of two shares over their common clusters, [Z, G].
 
-        A positive correlation makes the difference of the shares more certain. It is reduced by
-        `floored`, because the standard errors were raised.
+        A positive correlation makes the difference of the shares more certain. It is multiplied by
+        `floored` of both shares, because the standard errors were raised.
         """
         strata = _strata_of_rows(self.clusters.table)
         products = strata.sum_products(self.residuals, other.residuals)
@@ -189,8 +191,9 @@ def _subtract_expected(hits: Any, trials: Any, share: Floats) -> Any:  # noqa: A
 def find_exchangeable_size(hits: Any, trials: Any, share: Floats, size: Floats) -> Floats:  # noqa: ANN401  # sparse matrices
     """The effective size if any two members of a cluster are equally correlated, [Z, G].
 
-    Pairs of members of one cluster show the correlation. For clusters of equal size, this is the
-    size that residuals give. NaN with unequal weights, because the number of members is unknown.
+    The correlation is estimated from pairs of members of one cluster. For clusters of equal size,
+    the result equals the effective size from residuals. With unequal weights, the result is NaN,
+    because the number of members is unknown.
     """
     from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
@@ -217,17 +220,18 @@ def has_few_clusters(clusters: Floats) -> Marks:
 
 
 class AveragedShare(Frozen, eq=False):
-    """A share averaged over strata, [1, G]: effective size, and correlation with its reference."""
+    """An average [1, G] of shares: its effective size, and its correlation with the other side."""
 
     effective_n: Floats
     with_other: Floats
 
 
 def class_effective_n(clusters: PooledClusters, counts: Floats, n: Ints, among: Marks) -> Floats:
-    """The effective size of every group, valid for all classes, [Z, G]; NaN with few clusters.
+    """An effective size of every group that is valid for all classes, [Z, G].
 
-    `counts` [Z, K, G] are the people of each class, `n` [Z, G] all people. The size is the smallest
-    of any class, divided by 1 minus the lowest correlation of two groups.
+    `counts` [Z, K, G] is the number of people in each class, and `n` [Z, G] the number of all
+    people. The effective size for each class is divided by 1 minus the lowest correlation of two
+    groups in `among`. The smallest quotient is returned; NaN with few clusters.
     """
     _, size_y, size_p, _ = clusters.table.shape
     classes = counts.shape[1]
@@ -245,9 +249,10 @@ def class_effective_n(clusters: PooledClusters, counts: Floats, n: Ints, among: 
 
 
 class ClusterEntries(Frozen, eq=False):
-    """The entries of a table's clusters: rows (stratum, cluster), columns and cells.
+    """The entries of a table's clusters; a row is a pair (stratum, cluster).
 
-    `stratum` and `cluster` are those of each row.
+    Each entry has a `row`, a `column` (stratum, group), a `slot` (label, class) and a `mass`. For
+    each row, `stratum` and `cluster` are the two members of the pair.
     """
 
     row: Ints
@@ -276,7 +281,7 @@ def read_entries(table: ClusteredTable) -> ClusterEntries:
 
 @memoize
 def _sum_groups_by_row(table: ClusteredTable, slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
-    """The number of people of these cells in each row (stratum, cluster): sparse [rows, ZG]."""
+    """The number of people in the cells of `slots`, for each row (stratum, cluster): [rows, ZG]."""
     from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
     strata, _, _, groups = table.shape
@@ -290,8 +295,9 @@ def _sum_groups_by_row(table: ClusteredTable, slots: Slots) -> Any:  # noqa: ANN
 class StrataOfRows(Frozen, eq=False):
     """The strata of the sample that contain the rows (stratum, cluster) of a table.
 
-    `members` is sparse [strata, rows], and None if the sample has no declared strata. `units` is
-    the number of clusters that were drawn in each stratum, `all_units` in all strata together.
+    `members`, sparse [strata, rows], marks the rows in each stratum of the sample. It is None if
+    the sample has no declared strata. `units` is the number of clusters that were drawn in each
+    stratum. `all_units` is the number that were drawn in all strata together.
     """
 
     rows: int
@@ -306,10 +312,10 @@ class StrataOfRows(Frozen, eq=False):
 
     @property
     def weights(self) -> Floats:
-        """The factors, in a sum of products, of the rows and of the sums that `append_sums` adds.
+        """The factors in a sum of products: of each row, then of each sum that `append_sums` adds.
 
         The factor for the number of all clusters is left out, because `ClusteredShare.of` divides
-        by one minus the leverage, which contains it.
+        by one minus the leverage, which contains this factor.
         """
         if self.members is None:
             return np.ones(self.rows)
@@ -326,16 +332,17 @@ class StrataOfRows(Frozen, eq=False):
         return sparse.vstack([totals, self.members @ totals]).tocsr()
 
     def sum_products(self, first: Any, second: Any) -> Floats:  # noqa: ANN401  # a sparse matrix
-        """The sums of products of both sides' totals minus their stratum means, by column."""
+        """Σ (first - mean)(second - mean) for each column, with the mean of each stratum."""
         products = self.append_sums(first).multiply(self.append_sums(second))
         return np.asarray(products.T @ self.weights)
 
     def degrees_of_freedom(self, sizes: Any) -> Floats:  # noqa: ANN401  # a sparse matrix
-        """The degrees of freedom for columns of cluster sizes, [columns]: effective clusters - 1.
+        """The degrees of freedom [columns] for cluster sizes [rows, columns].
 
-        With declared strata, they are Satterthwaite's, as if residuals were as large as these
-        sizes. If all clusters have the same size, they are the number of clusters minus the number
-        of strata.
+        They are the number of effective clusters minus 1. With declared strata, they are
+        Satterthwaite's degrees of freedom, as if each residual were as large as its cluster. If all
+        clusters have the same size, they are then the number of clusters minus the number of
+        strata.
         """
         from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
@@ -360,7 +367,7 @@ def _strata_of_rows(table: ClusteredTable) -> StrataOfRows:
 
 
 def read_sample_strata(clusters: Clusters, cluster: Ints, stratum: Ints | int = 0) -> StrataOfRows:
-    """The strata of the sample that contain rows of these clusters; each `stratum` has its own."""
+    """The strata of the sample that contain rows of `cluster`, separately for each `stratum`."""
     from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
     if clusters.strata is None:

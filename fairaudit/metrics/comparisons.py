@@ -61,7 +61,7 @@ def normalized(sides: Sides) -> Floats:
 
 
 def exact_normalized(group: tuple[int, int], reference: tuple[int, int]) -> Fraction | None:
-    """The normalized difference of one pair as a fraction, from the counts of both rates."""
+    """The normalized difference as a fraction, from (numerator, denominator) of both rates."""
     (a, n), (c, m) = group, reference
     if not n or not m:
         return None
@@ -75,7 +75,7 @@ def exact_normalized(group: tuple[int, int], reference: tuple[int, int]) -> Frac
 
 
 def divergence(sides: Sides) -> Floats:
-    """Σ over classes of p ln(p / q), in nats; at least 0."""
+    """Σ p ln(p / q) over classes with shares p (group) and q (reference), in nats; at least 0."""
     p, q = sides.group.shares, sides.reference.shares
     if p is None or q is None:
         return np.full_like(sides.group.value, np.nan)
@@ -85,7 +85,10 @@ def divergence(sides: Sides) -> Floats:
 
 
 def common_odds_ratio(sides: Sides) -> Floats:
-    """Σ a d / N over Σ b c / N, over strata with N people; a, b (c, d) are hits and misses."""
+    """Σ a d / N divided by Σ b c / N, with both sums over strata of N people.
+
+    a and b are the hits and misses of the group, c and d the hits and misses of the reference.
+    """
     first, second = sides.group.strata, sides.reference.strata
     if first is None or second is None:
         return np.full_like(sides.group.value, np.nan)
@@ -94,7 +97,7 @@ def common_odds_ratio(sides: Sides) -> Floats:
 
 
 def exact_common_odds_ratio(strata: Sequence[Pair]) -> Fraction | None:
-    """The common odds ratio of one pair, from numerators and denominators in every stratum."""
+    """The common odds ratio as a fraction, from numerators and denominators in every stratum."""
     over = under = Fraction(0)
     for (a, n), (c, m) in strata:
         if n and m:
@@ -210,8 +213,8 @@ COMMON_ODDS_RATIO = Comparison(
     "stratum.",
     no_interval="an odds ratio of 0, or an infinite one, has no variance on the log scale",
     source=citations.MANTEL,
-    formula="(Σ over strata of a d / N) / (Σ over strata of b c / N): a selected and b not "
-    "selected in the group, c and d in the reference, N people in both",
+    formula="(Σ over strata of a d / N) / (Σ over strata of b c / N); group: a = selected, b = not "
+    "selected; reference: c = selected, d = not selected; N = a + b + c + d",
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
     contrast=common_odds_ratio,
@@ -400,4 +403,4 @@ COMPARISONS = (
     STANDARDIZED_DIFFERENCE_TOTAL,
     COHENS_H,
 )
-"""The comparisons for `compare:` in a spec; criteria also use the others."""
+"""The comparisons for `compare:` in a spec; criteria also use all other comparisons above."""

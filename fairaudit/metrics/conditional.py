@@ -43,7 +43,7 @@ def _compute_disparity_exactly(counts: GroupCounts, _: Parameters) -> Fraction |
 
 
 def _bound_disparity(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-    """The interval of a difference of two shares: of the rejected, and of the selected people."""
+    """The interval of the group's share of all rejected minus its share of all selected people."""
     mass = counts.weighted
     shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected
     sizes = (
@@ -228,9 +228,10 @@ DISPARITIES = (
         "can be 1. The report also prints the two rates with the same mix of strata; the odds "
         "ratio of these rates is a different number.",
         source=citations.MANTEL,
-        other_tools="The interval of the logarithm is that of Robins, Breslow & Greenland (1986), "
-        "https://doi.org/10.2307/2531052. The test is Cochran's (1954), without continuity "
-        "correction. R's `mantelhaen.test` with `correct = FALSE` gives the same numbers.",
+        other_tools="The interval is made for the logarithm of the odds ratio, by the formula of "
+        "Robins, Breslow & Greenland (1986), https://doi.org/10.2307/2531052. The test is that of "
+        "Cochran (1954), without continuity correction. R's `mantelhaen.test` with "
+        "`correct = FALSE` gives the same numbers.",
         parts=((r.SELECTION_RATE, COMMON_ODDS_RATIO),),
         averages=(POOLED,),
         conditional=True,

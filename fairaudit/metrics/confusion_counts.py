@@ -1,4 +1,4 @@
-"""Confusion counts per stratum and group; tables without strata, of one class, cut at a score."""
+"""Confusion counts per stratum and group; tables without strata, per class, and cut at a score."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Cell: TypeAlias = Any
 class ConfusionCounts(Frozen):
     """The counts of one group, or of all groups in all strata.
 
-    `selected`, `rejected`, `positives` and `negatives` also include rows in which the other column
-    is unknown, so `selected` may be larger than `tp + fp`. `all_selected` and `all_rejected` are
-    sums over all groups.
+    `selected` and `rejected` also include people with an unknown label, so `selected` may be larger
+    than `tp + fp`. `positives` and `negatives` also include people with an unknown prediction.
+    `all_selected` and `all_rejected` are sums over all groups.
     """
 
     tp: Cell
@@ -49,7 +49,7 @@ class ConfusionCounts(Frozen):
 
     @classmethod
     def of_joint(cls, table: GroupTable, joint: Cell) -> ConfusionCounts:
-        """The counts from an array [Z, Y, P, G] of a table; zeros without a positive class."""
+        """The counts from an array [Z, Y, P, G] of a table, with the cells of `mark_cells`."""
         cells = {
             name: joint[:, y][:, :, p].sum(axis=(1, 2))
             for name, (y, p) in mark_cells(table).items()
@@ -71,7 +71,7 @@ class ConfusionCounts(Frozen):
         return ConfusionCounts(*[*map(change, cells), all_selected, all_rejected])
 
     def minus(self, part: ConfusionCounts) -> ConfusionCounts:
-        """Each cell minus that of `part`, except the sums over all groups."""
+        """Each cell minus the cell of `part`; the sums over all groups stay the same."""
         *cells, all_selected, all_rejected = _cells(self)
         less = map(np.subtract, cells, _cells(part))
         return ConfusionCounts(*[*less, all_selected, all_rejected])
@@ -85,7 +85,10 @@ _cells = attrgetter(*field_names(ConfusionCounts))
 
 
 def mark_cells(table: GroupTable) -> dict[str, tuple[Marks, Marks]]:
-    """The labels [Y] and the classes [P] that each cell counts; none without a positive class."""
+    """For each cell, marks of the labels [Y] and of the classes [P] that the cell counts.
+
+    If no class is positive, all known classes count as negative. The same rule applies to labels.
+    """
     _, labels, classes, _ = table.people.shape
     known_label = np.arange(labels) < len(table.labels)
     known_class = np.arange(classes) < len(table.classes)
@@ -121,7 +124,7 @@ class Sums(Frozen):
     magnitude_scale: int = 1
 
     def map(self, change: Callable[[Cell], Cell]) -> Sums:
-        """The sums with `change` applied to each of them."""
+        """The sums with `change` applied to `n` and to every sum."""
         return replace(
             self,
             n=change(self.n),
@@ -157,7 +160,7 @@ class Sums(Frozen):
 
     @property
     def deviation(self) -> Floats:
-        """The sum of squared deviations from the mean, by exact integers; NaN without people."""
+        """The sum of squared deviations from the mean, from exact integers; NaN without people."""
         n, total, squares = (
             np.asarray(amount).astype(object) for amount in (self.n, self.total, self.squares)
         )
@@ -170,9 +173,9 @@ class Sums(Frozen):
 class ScoreCounts(Frozen, eq=False, dict=True):
     """People by label and ascending bin of a score: [Z, 3 (negative, positive, unknown), B, G].
 
-    `low` and `high` [B] are the lowest and the highest score in each bin, `everybody` [B] all
-    people in it. `change` is applied to `counted` only when `people` is used: most metrics never
-    use the scores of a reference, which are many numbers.
+    `low` and `high` [B] are the lowest and the highest score in each bin. `everybody` [B] is the
+    number of all people in the bin. `change` is applied to `counted` only when `people` is used:
+    the scores of a reference are many numbers, and most metrics never use them.
     """
 
     counted: Ints
@@ -197,12 +200,13 @@ class ScoreCounts(Frozen, eq=False, dict=True):
 
 
 class RowSides(Frozen, eq=False):
-    """The people of a table, and which of them belong to each place [Z, G].
+    """The people of a table, and the people who belong to each place [Z, G] (stratum, group).
 
-    The people at the place of a group are the group itself or, by `role`, all others (`REST`) or
-    all people (`OVERALL`) of the `known` [G] groups. If `group` [Z, 1] is given, they are that
-    group at every place. `favourable` says whether the positive outcome is a benefit. `parameters`
-    are those of a comparison of individual people.
+    By default, the people at a place are the members of the group. If `role` is `REST`, they are
+    the members of all other `known` [G] groups; if it is `OVERALL`, the members of all `known`
+    groups. If `group` [Z, 1] is not None, they are the members of that group at every place.
+    `favourable` says whether the positive outcome is a benefit. `parameters` are the options for
+    comparing individual people.
     """
 
     table: RowTable
@@ -213,7 +217,7 @@ class RowSides(Frozen, eq=False):
     parameters: Parameters = NO_PARAMETERS
 
     def to(self, other: ReferencePolicy | Ints) -> RowSides:
-        """The people whom each group is compared with: those of one group, or of a role."""
+        """The people with whom each group is compared: one group per stratum [Z, 1], or a role."""
         if isinstance(other, ReferencePolicy):
             return replace(self, role=other, group=None)
         return replace(self, role=None, group=other)
@@ -225,7 +229,7 @@ class RowSides(Frozen, eq=False):
         return self if people is self.table else replace(self, table=people)
 
     def members(self, z: int, g: int) -> Ints:
-        """The people at a place, in the order of the table."""
+        """The indices of the people at a place, in the order of the table."""
         if self.group is not None:
             g = int(self.group[z, 0])
         if self.role is None:
@@ -240,19 +244,19 @@ class RowSides(Frozen, eq=False):
 class GroupCounts(Frozen, eq=False):
     """The counts of one table, for rates and other metrics of groups.
 
-    - `people` counts people. `weighted` is their mass: people, or weights times `scale`. `squares`
-      are squared weights.
-    - `classes` [Z, P, G] is the mass of each class of the outcome; `class_people` and
-      `class_squares` are its people and their squared weights. `everyone` [Z, G] is the mass of all
-      people, `headcount` [Z, G] their number.
-    - `sums` contains the sums of numbers, `scores` the histogram of the score. `by_class` contains
-      the counts of each class against the rest, for means over classes.
+    - `people` counts people. `weighted` is the mass of people: their number, or the sum of their
+      weights times `scale`. `squares` are sums of squared weights.
+    - `classes` [Z, P, G] is the mass of each class of the outcome. `class_people` is the number of
+      people in each class, and `class_squares` is the sum of their squared weights. `everyone`
+      [Z, G] is the mass of all people, and `headcount` [Z, G] is the number of all people.
+    - `sums` contains the sums of numbers. `scores` is the histogram of the score. `by_class`
+      contains the counts of each class against the rest, for means over classes.
     - `clusters` are the clusters of each group, or of its reference. `unknown_clusters` is true for
       people of several strata, whose clusters are unknown.
-    - `rows` are individual people. `pooled` contains the shares of selected people by partial
-      pooling in each stratum; several groups together have none.
-    - `heaviest` is the mean weight of the outcome whose people have the largest weights: in each
-      stratum, or for averages over all strata.
+    - `rows` are individual people. `pooled` contains, for each stratum, the shares of selected
+      people after partial pooling. It is empty for several groups together.
+    - `heaviest` is the mean weight of people with the outcome for which this mean is largest.
+      `_find_heaviest` describes the strata that are used.
     """
 
     people: ConfusionCounts
@@ -283,9 +287,10 @@ class GroupCounts(Frozen, eq=False):
 
     @memoize
     def together(self, *, everywhere: bool, others: bool) -> GroupCounts:
-        """All people of known groups, in the stratum or in all known strata, for each group.
+        """For each group, the counts of all people of known groups in the stratum.
 
-        With `others`, the people of the group in the stratum are left out.
+        With `everywhere`, the counts include all known strata. With `others`, the people of the
+        group in the stratum are left out.
         """
         known_groups, known_strata = self.known_groups, self.known_strata
 
@@ -305,7 +310,7 @@ class GroupCounts(Frozen, eq=False):
 
     @memoize
     def of_reference(self, by_stratum: tuple[int, ...]) -> GroupCounts:
-        """The counts of one group in each stratum (its index in `by_stratum`), for each group."""
+        """The counts of the group `by_stratum[z]` in each stratum z, repeated for each group."""
         index = np.array(by_stratum, dtype=np.int64)[:, None]
 
         def take(cell: Cell) -> Cell:
@@ -337,7 +342,7 @@ class GroupCounts(Frozen, eq=False):
         clusters: PooledClusters | None = None,
         rows: RowSides | None = None,
     ) -> GroupCounts:
-        """All counts with `change` applied; `clusters` and `rows` are those of the new groups."""
+        """All counts with `change` applied, and with `clusters` and `rows` of the new groups."""
         people = self.people.map(change)
         return replace(
             self,
@@ -362,13 +367,13 @@ class GroupCounts(Frozen, eq=False):
 def count_groups(table: GroupTable, *, for_average: bool = False) -> GroupCounts:
     """The counts of a table.
 
-    `for_average`: all strata together show what people of an outcome weigh.
+    With `for_average`, the largest mean weight is also searched over all strata together.
     """
     people, histogram, scores = ConfusionCounts.of_joint(table, table.people), table.histogram, None
     if histogram is not None:
         by_bin, bins = np.moveaxis(histogram.people, 2, 3), histogram.bins
         scores = ScoreCounts(by_bin, bins.low, bins.high, histogram.everybody)
-    # The sums of every number, [Z, G]; those of a score also for each binary label.
+    # The sums [Z, G] of every number. The sums of a score are also computed for each binary label.
     everybody = np.ones(table.people.shape[1], dtype=np.bool_)
     sums = {name: _sums(amount, everybody) for name, amount in table.amounts.items()}
     if "score" in table.amounts and table.positive_label is not None:
@@ -405,8 +410,9 @@ def count_groups(table: GroupTable, *, for_average: bool = False) -> GroupCounts
 def _find_heaviest(table: GroupTable, *, for_average: bool) -> Floats | float:
     """The mean weight of the outcome with the largest weights, [Z, 1]; 0 without weights.
 
-    For an average, it is at least the largest mean weight over all known strata, in proportion to
-    the weights of the stratum: its mass over the mass that its outcomes have in all strata.
+    For an average, the result is at least the largest mean weight over all known strata together,
+    multiplied by the level of the weights in the stratum. This level is the mass of the stratum
+    divided by the mass that people with the same outcomes have in all strata.
     """
     if table.squares is None:
         return 0.0
@@ -495,8 +501,8 @@ def cut_at(table: GroupTable, threshold: Decimal) -> tuple[GroupTable, GroupTabl
     """The table in which people with a score of at least the threshold are positive.
 
     People without a score have an unknown outcome. A bin with values on both sides of the threshold
-    is above it in the first table, and below it in the second; without such a bin, both tables are
-    the same.
+    counts as above the threshold in the first table, and as below it in the second. Without such a
+    bin, both tables are the same.
     """
     histogram = table.histogram
     if histogram is None:
@@ -512,7 +518,7 @@ def _cut(table: GroupTable, is_above: np.ndarray[tuple[int], np.dtype[np.bool_]]
     people = np.zeros((len(counts), 3, 3, counts.shape[2]), dtype=np.int64)
     people[:, :, 0] = counts[..., ~is_above].sum(axis=-1)
     people[:, :, 1] = counts[..., is_above].sum(axis=-1)
-    # All people by label; those without a score have an unknown outcome.
+    # All people by label. People without a score have an unknown outcome.
     kinds = np.full(table.people.shape[1], 2)
     if table.positive_label is not None:
         kinds[:-1] = table.positive_label[:-1]

@@ -57,7 +57,7 @@ _PREDICTIVE = r.BASE_RATES.format("positive predictive value", "positive") + " "
 
 
 def _to_reference(metric: GroupMetric, comparison: Comparison) -> Disparity:
-    """The metric of each group compared with the reference, as fairMLHealth reports it."""
+    """The disparity that compares a metric of each group with the reference, as in fairMLHealth."""
     name, brief = f"{metric.id}_{comparison.id}", f"{metric.short} {comparison.id}"
     is_parity = name == "positive_predictive_value_difference"
     for long, short in (("difference", "diff."), ("balanced", "bal."), ("prediction", "pred.")):
@@ -360,14 +360,14 @@ CRITERIA = (
 
 
 def _shares(counts: GroupCounts, _: Parameters) -> Mapping[str, Any]:
-    """The probability of each class, [Z, P, G], and the weights for an average over groups."""
+    """Fields of `GroupValues`: the probability [Z, P, G] of each class, and the sum of weights."""
     mass = counts.classes.sum(axis=1)
     weight = None if counts.squares is None else mass
     return {"shares": counts.classes / mass[:, None], "weight_sum": weight, "scale": counts.scale}
 
 
 def _effective_people(counts: GroupCounts, _: Parameters) -> Floats:
-    """The people, [Z, G]; under survey weights, their effective number for all classes."""
+    """The number of people [Z, G]; under survey weights, an effective size for all classes."""
     if counts.class_squares is None:
         return counts.answered.astype(np.float64)
     mass = counts.classes / counts.scale
@@ -376,7 +376,7 @@ def _effective_people(counts: GroupCounts, _: Parameters) -> Floats:
 
 
 def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    """1 if any outcome is known, otherwise undefined; and the people with a known outcome."""
+    """1, or NaN if no outcome is known; and the number of people with a known outcome."""
     mass = counts.classes.sum(axis=1)
     return np.where(mass > 0, 1.0, np.nan), counts.answered
 
@@ -413,7 +413,7 @@ _ORDERED_CLASSES = Formula(
     },
 )
 DISTRIBUTIONS = (s.SCORE_DISTRIBUTION, _SHARES, _ORDERED_CLASSES)
-"""Metrics without a number for a group; in a comparison, each side shows only its people."""
+"""Metrics without a number for a group; in a comparison, a side shows only its number of people."""
 
 KL_DIVERGENCE = Disparity(
     id="kl_divergence",
@@ -512,7 +512,7 @@ DISPARITIES = (
     ),
     Disparity(
         id="between_group_auc_score",
-        title="Area under the curve between groups, of the score",
+        title="Area under the curve of the score, between groups",
         short="AUC of scores",
         description="The probability that a random person of the reference has a higher score than "
         "a random person of the group. Equal scores count half.",

@@ -1,4 +1,4 @@
-"""`CatalogueEntry`: texts, family, `Requirement`; which way is better; reasons for no interval."""
+"""The texts of a metric (`CatalogueEntry`), its `Requirement`, and which direction is better."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairaudit.base.frozen import Frozen, force_setattr
 from fairaudit.metrics.citations import Citation
 
 Bounds: TypeAlias = tuple[int | Decimal | None, int | Decimal | None]
-"""The smallest and the largest possible value of a metric; None without such a limit."""
+"""The smallest and the largest possible value of a metric; None for a value without a limit."""
 
 
 class Requirement(StrEnum):
@@ -32,7 +32,10 @@ class Requirement(StrEnum):
 
 
 class Family(Frozen):
-    """Measures that answer the same question: what they compare, and when to use them."""
+    """Measures that answer the same question.
+
+    `compares` says what the measures compare. `use` says when to use them.
+    """
 
     compares: str
     use: str
@@ -103,21 +106,21 @@ BIASED_BY_CHANCE = (
     "even if the groups are equal, chance alone moves the value away from parity, and no interval "
     "here takes that into account"
 )
-"""The reason for no interval of a metric whose smallest value is parity."""
+"""Why a metric whose smallest value is parity has no interval."""
 HIGHER_POWERS = "its variance needs sums of higher powers, which fairaudit does not collect"
-"""The reason for no interval of a measure that uses squares or standard deviations."""
+"""Why a measure that uses squares or standard deviations has no interval."""
 
 
 class CatalogueEntry(Frozen, kw_only=True):
     """The texts of a record, which `explain` prints and every report cites.
 
     The default title is the id in words. `other_tools` says how other tools name the measure, and
-    how their numbers differ. `no_interval` is the reason for no interval. `hypothesis` is the
+    how their numbers differ. `no_interval` says why the value has no interval. `hypothesis` is the
     hypothesis of the test; reports print it after "p of". `test` is the name of a test of a single
-    group. `instead` names other metrics for limits and comparisons. Values based on fewer than
-    `min_people` people have no interval. `has_outcome` is false for metrics that use only the
-    features. `version` is raised if the number changes for the same people, so that baselines of an
-    older definition are not compared.
+    group. `instead` names the metric that a spec should use for limits and comparisons. Values
+    based on fewer than `min_people` people have no interval. `has_outcome` is false for metrics
+    that use only the features. `version` is raised if the number changes for the same people, so
+    that baselines of an older definition are not compared.
     """
 
     id: str
@@ -150,8 +153,9 @@ class Better(StrEnum):
     """Which direction of a value is better for the people who are counted.
 
     The direction may depend on whether the positive outcome is a benefit or a burden (`favourable:
-    false` in the spec). For `POLARITY`, it is reversed for a burden. The rates of the other four
-    members with "of" have a direction only for a benefit, or only for a burden.
+    false` in the spec). For `POLARITY`, the direction is reversed for a burden. For the four
+    members whose names contain "OF", a rate has a direction only if the outcome is a benefit, or
+    only if it is a burden.
     """
 
     HIGHER = "higher"
@@ -164,9 +168,10 @@ class Better(StrEnum):
     NEITHER = "neither"
 
     def given(self, *, favourable: bool | None) -> Better:
-        """The direction (`HIGHER`, `LOWER` or `NEITHER`) for a benefit, or for a burden.
+        """The direction (`HIGHER`, `LOWER` or `NEITHER`) if the outcome is a benefit, or a burden.
 
-        `favourable` is None if this is unknown, as for a single class of several.
+        `favourable` is None if it is unknown whether the outcome is a benefit, for example if it is
+        one class of several.
         """
         direction = PREFERENCES[self]
         if favourable is None:
@@ -176,7 +181,7 @@ class Better(StrEnum):
 
     @property
     def of_classes(self) -> Better:
-        """The direction for a mean over classes, which is neither a benefit nor a burden."""
+        """The direction for a mean over classes, where no outcome is a benefit or a burden."""
         directions = {PREFERENCES[self].benefit, PREFERENCES[self].burden} - {Better.NEITHER}
         return directions.pop() if len(directions) == 1 else Better.NEITHER
 

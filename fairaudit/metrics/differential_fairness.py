@@ -40,8 +40,8 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
     """ε of a plain table of probabilities or counts, with groups in rows and outcomes in columns.
 
     `smoothing` is added to each outcome (Eq. 7). Groups and outcomes without people are ignored.
-    With fewer than two groups, ε is undefined (NaN). Raises `UsageError`, which is also a
-    `ValueError` here, for any other table.
+    With fewer than two groups, ε is undefined (NaN). Raises `UsageError` (here also a `ValueError`)
+    if the table is not two-dimensional, or if a number is negative or not finite.
 
     >>> round(epsilon([[0.3085, 0.6915], [0.9332, 0.0668]]), 3)
     2.337
@@ -74,8 +74,8 @@ def compute_epsilon(
 ) -> TableValue:
     """The largest difference of ln P(y | group) over outcomes and pairs of groups.
 
-    `counts` are [Z, Y, G], `n` is [Z, G]. `smoothing` is added to the counts: one number, or [Z, Y,
-    1].
+    `counts` are [Z, Y, G], `n` is [Z, G]. `smoothing` is added to the counts; it is one number or
+    an array [Z, Y, 1].
     """
     weights = counts + smoothing
     logs = np.log(weights / weights.sum(axis=1, keepdims=True))
@@ -101,18 +101,18 @@ def compute_epsilon(
 
 
 def find_overall_shares(counts: Floats | Ints, takes_part: Marks) -> Floats:
-    """The shares of the outcomes, [Z, Y, 1], in all groups that take part, from [Z, Y, G]."""
+    """The share [Z, Y, 1] of each outcome in all groups that take part; `counts` are [Z, Y, G]."""
     overall = np.where(takes_part[:, None], counts, 0).sum(axis=2, keepdims=True, dtype=np.float64)
     return np.asarray(overall / np.maximum(overall.sum(axis=1, keepdims=True), 1e-300))
 
 
 def credible_ends(counts: Floats, prior: float, groups: Ints, alpha: float) -> Ends:
-    """The ends of Θ: intervals that contain all outcome probabilities with 1 - `alpha`.
+    """The ends of Θ: intervals that contain all outcome probabilities with probability 1 - `alpha`.
 
     `counts` are [Z, Y, G]. The posteriors of the `groups` [Z] are independent, so the interval of
     each group has the probability (1 - alpha)^(1 / groups). Within a group, the marginals of a
     Dirichlet distribution depend on each other: with more than two outcomes, the tail is divided by
-    their number (Bonferroni), which is valid for any dependence.
+    the number of outcomes (Bonferroni), which is valid for any dependence.
     """
     from scipy.special import betaincinv  # noqa: PLC0415  # SciPy is only needed here
 
@@ -146,9 +146,9 @@ def candidate_pairs(upper: Floats, lower: Floats, among: Marks) -> list[tuple[In
 def widest_log_ratios(low: Floats, high: Floats, among: Marks) -> tuple[float, float]:
     """The interval of the largest log-ratio over outcomes and pairs.
 
-    The ends `low` and `high` [Y, G] of all probabilities hold together. The lower end of the
-    interval is the largest distance of one group's lower end above another group's upper end, and
-    at least 0.
+    `low` and `high` [Y, G] are the ends of simultaneous intervals for the logarithms of all
+    probabilities. The lower end of the result is the largest distance by which the lower end of one
+    group is above the upper end of another group, and at least 0.
     """
     widest = least = 0.0
     for lower, upper in zip(low, high, strict=True):
@@ -161,10 +161,10 @@ def widest_log_ratios(low: Floats, high: Floats, among: Marks) -> tuple[float, f
 def interval_of_epsilon(
     epsilon_value: TableValue, alpha: Alpha, parts: int, parameters: Parameters
 ) -> Ends:
-    """The interval of an ε, [Z], from the log-ratios of all pairs and outcomes together.
+    """The interval [Z] of ε, from simultaneous intervals for the log-ratios of pairs and outcomes.
 
-    The intervals of several `parts` hold together. Pseudo-counts shrink every share, and the
-    interval of a smoothed ε uses the shrunken ends of the shares.
+    `parts` is the number of values of ε that need simultaneous intervals. Pseudo-counts shrink
+    every share, and the interval of a smoothed ε uses the shrunken ends of the shares.
     """
     sizes = epsilon_value.counts.sum(axis=1)
     assert epsilon_value.overall is not None
@@ -206,7 +206,7 @@ def _bias_amplification(table: GroupTable, terms: MetricOptions) -> TableValue:
 
     predicted, labelled = both_known()
     if (predicted.takes_part != labelled.takes_part).any():
-        # Both must have the same groups: otherwise, their difference may come from the groups.
+        # Both values of ε must use the same groups: otherwise, the groups may cause the difference.
         predicted, labelled = both_known(predicted.takes_part & labelled.takes_part)
     # The difference from an infinite value is unknown.
     value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
@@ -287,17 +287,17 @@ def _of_classes(
     both_known: bool = False,
     among: Marks | None = None,
 ) -> TableValue:
-    """ε over the classes of the audited outcome, or of the label.
+    """ε over the classes of the audited outcome or, with `of_label`, of the label.
 
-    With `both_known`, only people with both outcomes count. `among` marks the groups that take
-    part; by default, all eligible groups with people.
+    With `both_known`, only people with a known outcome and a known label are counted. `among` marks
+    the groups that may take part; None means all eligible groups with people.
     """
     classes, parameters = table.labels if of_label else table.classes, terms.parameters
 
     def by_class(joint: Floats | Ints) -> Floats | Ints:
-        """The counts [Z, classes, G], summed over the other outcome.
+        """The counts [Z, classes, G], summed over labels or, with `of_label`, over outcomes.
 
-        With `both_known`, people whose other outcome is unknown are left out.
+        With `both_known`, people whose value in the summed column is unknown are left out.
         """
         turned = joint.swapaxes(1, 2) if of_label else joint
         turned = turned[:, :-1] if both_known else turned
@@ -309,8 +309,9 @@ def _of_classes(
     counts = mass / table.scale
     if table.squares is not None:
         total = counts.sum(axis=1)
-        # P(y|g) · n_eff, so that pseudo-counts are compared with the effective size. It is Kish's
-        # with pseudo-counts, because the value depends on it; otherwise, that of all classes.
+        # P(y|g) · n_eff, so that pseudo-counts are compared with the effective size. With
+        # pseudo-counts, n_eff is Kish's size, because the value depends on it; otherwise, it is a
+        # size for all classes.
         squares, n = (
             np.asarray(by_class(part), np.float64) for part in (table.squares, table.people)
         )
@@ -330,10 +331,10 @@ def _of_classes(
 
 
 def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
-    """ε without pseudo-counts, with the people of each class.
+    """ε without pseudo-counts; `counts` of the result is the number of people in each class.
 
-    Under weights or with clusters, people are effective sizes. `takes_part` marks the groups that
-    are compared.
+    Under weights or with clusters, `counts` contains effective sizes. `takes_part` marks the groups
+    that are compared.
     """
     plain = _of_classes(table, MetricOptions(minimum=minimum))
     clusters = count_groups(table).clusters
@@ -354,7 +355,7 @@ def _positives(table: GroupTable, terms: MetricOptions) -> list[TableValue]:
 
 
 _Parts: TypeAlias = Callable[[GroupTable, MetricOptions], list[TableValue]]
-"""Returns several ε; the value is the largest of them."""
+"""Returns several values of ε; the value of the metric is the largest value."""
 
 
 def _find_plain(parts: _Parts, table: GroupTable, terms: MetricOptions) -> list[TableValue]:
@@ -370,7 +371,7 @@ class_counts = _counts_of(_all_people)
 
 
 def _interval_of(parts: _Parts) -> Callable[[GroupTable, MetricOptions, Alpha], Ends]:
-    """A function that returns the interval of the largest of several ε, [Z]."""
+    """A function that returns the interval [Z] of the largest of several values of ε."""
 
     def find(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
         values, pseudo = _find_plain(parts, table, terms), terms.parameters
@@ -387,7 +388,7 @@ def _interval_of(parts: _Parts) -> Callable[[GroupTable, MetricOptions, Alpha], 
 
 
 def _interval_of_amplification(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
-    """The interval of one ε minus another of the same people, for any dependence of the two."""
+    """The interval of ε of the prediction minus ε of the label, for any dependence between them."""
     plain = replace(terms, parameters=NO_PARAMETERS)
     predicted, labelled = (
         interval_of_epsilon(part, alpha, 2, terms.parameters)
@@ -420,15 +421,15 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     "and is never negative, the average benefits of two groups differ at most by the factor e^ε "
     "(Eq. 5). Somebody who learns the outcome of a person can guess the person's group only a "
     "little better: the odds of one group against another change at most by the factor e^ε "
-    "(Eq. 4). Both hold for every distribution of the outcomes that is considered plausible; the "
-    "set of these distributions is called Θ. If groups are formed by only some of the protected "
-    "columns, their ε is at most twice the ε of all columns (Theorem 3.2). If Θ is a single "
-    "distribution, such as the observed shares, the ε of fewer columns is at most the ε of all "
-    "columns. Smoothing: `smoothing: 1` adds α = 1 to the count of each outcome (Eq. 7). AIF360's "
-    "`smoothed_empirical_differential_fairness` adds 1 divided by the number of outcomes. "
-    "`smoothing: 1` with `towards: overall` adds as much to a group in total, but more to a "
-    "frequent outcome than to a rare one, in the proportions of all groups together: groups of "
-    "different sizes with equal rates then keep equal rates.",
+    "(Eq. 4). These two limits hold for every distribution of the outcomes that is considered "
+    "plausible; the set of these distributions is called Θ. If groups are formed by only some of "
+    "the protected columns, their ε is at most twice the ε of all columns (Theorem 3.2). If Θ is a "
+    "single distribution, such as the observed shares, the ε of fewer columns is at most the ε of "
+    "all columns. Smoothing: `smoothing: 1` adds α = 1 to the count of each outcome (Eq. 7). "
+    "AIF360's `smoothed_empirical_differential_fairness` adds 1 divided by the number of outcomes. "
+    "With `towards: overall`, `smoothing: 1` adds the same total to a group, but divides it over "
+    "the outcomes in the proportions of all groups together: a frequent outcome gets more than a "
+    "rare one. Groups with equal rates then keep equal rates, even if their sizes differ.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     parameters=_SMOOTHING,

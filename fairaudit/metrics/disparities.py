@@ -22,8 +22,9 @@ from fairaudit.metrics.terms import DEFAULT_INFERENCE, Average, Inference, Refer
 class PartCombination(Frozen, kw_only=True):
     """How the parts of a criterion become one number, for arrays and for fractions.
 
-    With `rank`, the value is that of the part with the highest rank (of equal parts, the first).
-    With `combine`, it is computed from all parts. `size` is the departure of a part from parity.
+    If `rank` is not None, the number is the value of the part with the highest rank (the first
+    part, if ranks are equal). Otherwise, `combine` computes the number from all parts. `size`
+    returns the departure of a part from parity.
     """
 
     id: str
@@ -70,9 +71,9 @@ class OverGroups(StrEnum):
     """How the departures from parity of all groups become one number.
 
     Ratios are combined as logarithms, and the result is a ratio again: 1 at parity. `SUM` and `MAX`
-    are those of the absolute departures; `MEAN` is their mean, weighted by people. `MIN` is the
-    smallest departure; for ratios, it is the smallest of all ratios and their inverses: the
-    farthest from parity.
+    are the sum and the maximum of the absolute departures. `MEAN` is the mean of the absolute
+    departures, weighted by people. `MIN` is the smallest absolute departure. For ratios, `MIN` is
+    the smallest of all ratios and their inverses, so it is the farthest from parity.
     """
 
     MEAN = "mean"
@@ -81,7 +82,7 @@ class OverGroups(StrEnum):
     MIN = "min"
 
     def describe(self, *, ideal: int | Fraction, is_ratio: bool) -> str:
-        """The number in words."""
+        """How the number is computed, in words."""
         word = {"sum": "sum of the", "max": "largest", "min": "least"}.get(self, "mean")
         if is_ratio and self is OverGroups.MIN:
             return "least of the ratios and their inverses over groups"
@@ -91,10 +92,10 @@ class OverGroups(StrEnum):
 
 
 Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
-"""Numerator and denominator of a group, and of its reference."""
+"""(numerator, denominator) of a group, and (numerator, denominator) of its reference."""
 
 SideEstimates: TypeAlias = tuple[Estimate, Estimate | None]
-"""The estimates that are compared: that of the group, and that of its reference."""
+"""The estimate of a group, and the estimate of its reference; None for a missing reference."""
 
 
 class Sides(Frozen, eq=False):
@@ -123,26 +124,27 @@ UNCHANGED = Rescaling(lambda value: value, lambda value: value)
 class Comparison(CatalogueEntry, kw_only=True):
     """How the values of two groups are compared.
 
-    - `apply(first, second)` compares arrays or fractions: a group and its reference. With
-      `is_max_min`, the comparison is a spread (one number for each stratum) of the highest and the
-      lowest group, in this order if `highest_first`. With `one_sided`, the value is the first.
-      `range` are the possible values if they do not follow from the metric. With `of_positives`,
-      both values must be positive. With `rises_with_rate`, a group with a higher rate has a higher
-      value. `adverse` is 1 if a value above parity means that the group is worse off, for a benefit
-      and for a burden, and -1 if it means that the group is better off.
-    - `scale` is the difference or ratio from which the value is computed: group - reference, group
+    - `apply(first, second)` compares the value of a group with the value of its reference (arrays
+      or fractions). With `is_max_min`, the comparison is a spread (one number for each stratum): it
+      compares the highest and the lowest group, in this order if `highest_first`. With `one_sided`,
+      the result is the first value. `range` contains the smallest and the largest possible result
+      if they do not follow from the metric. With `of_positives`, both values must be positive. With
+      `rises_with_rate`, a group with a higher rate has a higher result. `adverse` is 1 if a result
+      above parity means that the group is worse off (for a benefit and for a burden), -1 if it
+      means that the group is better off, and otherwise 0.
+    - `scale` is the difference or ratio from which the result is computed: group - reference, group
       / reference and so on; in a spread, highest - lowest or lowest / highest. `rescaling` is the
-      function that computes the value from it. Both determine the interval (also against all
-      people, over all pairs, and with clusters), the number of people that are missing for a limit,
-      and the line of a limit in a picture.
+      function that computes the result from this difference or ratio. `scale` and `rescaling`
+      determine the interval (also against all people, over all pairs, and with clusters), the
+      number of people by which a limit is missed, and the line of a limit in a picture.
     - A comparison without a scale may have an `interval` of two sides. `worked` is a formula with
       `a` and `b` in place of the values. `sentence` is the description of a metric that is
       compared.
-    - If two values are not enough, `contrast` computes the value from both sides, and `exact_of`
-      from the numerators and denominators of both. `error_of` is a bound of the error from the bins
-      of a score. `undefined` is the reason why a contrast may be undefined. `exact_in_strata` uses
-      the fractions of every stratum: such a comparison has one value for all strata, and its
-      `contrast` uses the `strata` of the sides.
+    - If two values are not enough, `contrast` computes the result from both sides, and `exact_of`
+      computes it from the numerators and denominators of both sides. `error_of` returns a bound of
+      the error from the bins of a score. `undefined` is the reason why a contrast may be undefined.
+      `exact_in_strata` computes one result for all strata from the numerators and denominators in
+      every stratum; `contrast` then uses the `strata` of both sides.
     - For metrics of individuals, `sides_of` returns the estimates of the group and of its reference
       at a place of the table; None for a missing side.
     """
@@ -178,7 +180,7 @@ class Comparison(CatalogueEntry, kw_only=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether its id alone says how it is computed, without a formula."""
+        """Whether the id of the comparison alone says how it is computed, without a formula."""
         return self.one_sided or (
             self.scale in {Scale.DIFFERENCE, Scale.RATIO} and self.rescaling is UNCHANGED
         )
@@ -192,7 +194,7 @@ class Comparison(CatalogueEntry, kw_only=True):
     def find_interval(
         self, first: GroupValues, second: GroupValues, alpha: Alpha, inference: Inference
     ) -> Interval | None:
-        """The interval of the comparison of two sides; None without a method for it."""
+        """The interval of the comparison of two sides; None if no method computes an interval."""
         if self.scale is None:
             return self.interval and self.interval(first, second, alpha)
         # Interval methods that a spec can request are for the plain difference or ratio.
@@ -221,7 +223,7 @@ class Comparison(CatalogueEntry, kw_only=True):
 
     @np.errstate(all="ignore")  # undefined is NaN
     def gap_at(self, bound: float, base: Floats | float) -> Floats:
-        """The distance of a share above `base` at which the value is `bound`; NaN if it is unknown.
+        """How far a share must be above `base` for the result to be `bound`; NaN if unknown.
 
         `base` is the share of the reference; in a spread, the highest share.
         """
@@ -241,7 +243,7 @@ class Comparison(CatalogueEntry, kw_only=True):
         return np.asarray(gap)
 
     def bounds(self, metric: GroupMetric) -> Bounds:
-        """The lowest and the highest possible value for a metric."""
+        """The lowest and the highest possible result of the comparison of a metric."""
         if self.range is not None:
             return self.range
         bottom, top = metric.bounds
@@ -256,11 +258,11 @@ class Comparison(CatalogueEntry, kw_only=True):
 class Disparity(CatalogueEntry, kw_only=True):
     """A criterion: one or more group metrics, each compared between groups, combined to one number.
 
-    - If the family, caution or description is not set, it is that of the first part.
-    - `reference` is set if it is part of the definition. `four_fifths` marks the four-fifths rule;
-      for a burden, it uses the rate of people who are not selected.
-    - `conditional` disparities need strata. `averages` are the averages of the parts over strata if
-      they are part of the definition.
+    - If the family, caution or description is not set, it is copied from the first part.
+    - `reference` is set if the definition requires a kind of reference. `four_fifths` marks the
+      four-fifths rule; for a burden, this rule uses the rate of people who are not selected.
+    - `conditional` disparities need strata. `averages` contains, for each part, the average over
+      strata that the definition requires.
     - With `over_groups`, the departures from parity of all groups become one number.
     - `fitted` disparities come from a least-squares fit with the controls in the parameters.
     - `of_numbers` is the id of the same measure for numeric outcomes.
@@ -298,7 +300,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The parameters of its metrics, and `controls` if it is fitted."""
+        """The names of the parameters of all parts, and `controls` for a `fitted` disparity."""
         of_parts = dict.fromkeys(name for metric, _ in self.parts for name in metric.parameters)
         return (*of_parts, "controls") if self.fitted else tuple(of_parts)
 
@@ -309,7 +311,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def to_reference(self) -> bool:
-        """Whether it has one number for each group, compared with a reference."""
+        """Whether each group has its own number, because it is compared with a reference."""
         return not self.comparison.is_max_min
 
     @property
@@ -330,7 +332,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether its value consists of absolute departures and does not show their directions."""
+        """Whether the value consists of absolute departures and does not show their directions."""
         return self.over_groups is not None or self.fold in {MEAN_MAGNITUDE, MEAN_RATIO}
 
     def size_of(self, value: Any) -> Any:  # noqa: ANN401  # a number, or an array
@@ -345,8 +347,9 @@ class Disparity(CatalogueEntry, kw_only=True):
     def grow(self, first: Floats, second: Floats) -> Floats:
         """How much farther from parity `first` is than `second`.
 
-        If they are on different sides of parity, it is the sum of both distances: from -0.3 to 0.3,
-        the value grows by 0.6, although both are 0.3 from parity.
+        If the two values are on different sides of parity, the result is the sum of both distances
+        from parity: from -0.3 to 0.3, the value grows by 0.6, although both values are 0.3 from
+        parity.
         """
         parity = float(self.ideal)
         now, before = self.size_of(first), self.size_of(second)
@@ -356,7 +359,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def aggregate(self) -> str:
-        """How the values of all groups become one, in words; empty without `over_groups`."""
+        """How the values of all groups become one number, in words; empty without `over_groups`."""
         if self.over_groups is None:
             return ""
         comparison = self.comparison
@@ -369,7 +372,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def bounds(self) -> Bounds:
-        """The lowest and the highest possible value with any reference that it allows."""
+        """The lowest and the highest possible value, with any reference that is allowed."""
         return self.bounds_to(self.reference)
 
     def bounds_to(self, policy: ReferencePolicy | None) -> Bounds:
@@ -399,7 +402,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def formula(self) -> str:
-        """The formula, with the ids of its parts."""
+        """The formula of the disparity, with the ids of the parts."""
         if self.per_class is not None:
             return f"{self.fold.id} over classes of {self.per_class.formula}"
         if self.comparison.sides_of is not None:

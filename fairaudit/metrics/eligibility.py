@@ -49,7 +49,7 @@ def find_eligibility(
 
 
 def pool_known_groups(table: GroupTable, masses: Ints) -> Ints:
-    """The sum of `masses` [Z, K, G] over all known groups, also excluded groups: [Z, K, 1]."""
+    """The sum [Z, K, 1] of `masses` [Z, K, G] over all known groups, including excluded groups."""
     return np.asarray(masses[..., table.known].sum(axis=-1, keepdims=True))
 
 
@@ -58,13 +58,14 @@ def admit_groups(
 ) -> Marks:
     """Marks the groups that take part, [Z, G]: eligible groups with enough people in `n` [Z, G].
 
-    `outcomes` [Z, K, 1] are the outcomes of all people, for a minimum number of expected events.
+    `outcomes` [Z, K, 1] is the number of people with each outcome. The minimum number of expected
+    events is checked only if `outcomes` is not None.
     """
     return np.asarray(table.eligible & (table.n > 0) & minimum.admits(n, outcomes))
 
 
 def find_participants(table: GroupTable, values: GroupValues, minimum: Minimum) -> Marks:
-    """Marks the groups that take part, [Z, G]: eligible groups with enough people in the rate."""
+    """Marks the groups that take part, [Z, G]: eligible groups with a large enough denominator."""
     outcomes = pool_outcomes(table, values) if minimum.events else None
     return admit_groups(table, values.n, minimum, outcomes)
 
@@ -72,10 +73,11 @@ def find_participants(table: GroupTable, values: GroupValues, minimum: Minimum) 
 def find_participants_overall(
     table: GroupTable, n: Ints, values: GroupValues, minimum: Minimum
 ) -> Marks:
-    """Marks the groups that take part without strata, [1, G]: those with people in any stratum.
+    """Marks the groups, [1, G], that take part in a result over all strata.
 
-    `n` [1, G] are the people of the strata that count. Expected events are computed from all people
-    in the known strata.
+    An eligible group takes part if it has people in any stratum, and enough people in `n` [1, G]:
+    the people in the strata that are used. Expected events are computed from all people in the
+    known strata.
     """
     outcomes = pool_outcomes(table, values)
     if outcomes is not None:
@@ -113,9 +115,10 @@ def mark_comparable_strata(table: GroupTable) -> Marks:
 def find_reference(
     reference: Reference, table: GroupTable, value: Floats, n: Ints, takes_part: Marks
 ) -> tuple[Ints | None, Marks]:
-    """The reference group [Z, 1] (None for pooled groups), and marks where it can be used, [Z, 1].
+    """The index [Z, 1] of the reference group, and marks [Z, 1] of strata where it can be used.
 
-    `value`, `n` (people in the denominator) and `takes_part` are [Z, G].
+    The index is None if the reference consists of several groups together. `value`, `n` (people in
+    the denominator) and `takes_part` are [Z, G].
     """
     strata = len(table.strata)
     if not table.groups:
@@ -157,10 +160,10 @@ def find_extreme(
 ) -> Ints:
     """The index [Z] of the group with the highest (or lowest) value among the marked groups.
 
-    All arrays are [Z, G]. Of groups with equal values, the group with the larger `n` counts, then
-    the first group. Undefined values (NaN) are ignored. The group `apart_from` [Z] is also ignored,
-    because a pair needs two groups even if all values are equal. If no group remains, the index is
-    0 and has no meaning.
+    All arrays are [Z, G]. Among groups with equal values, the group with the largest `n` is chosen;
+    if `n` is also equal, the first group is chosen. Undefined values (NaN) are ignored. The group
+    `apart_from` [Z] is also ignored, because a pair needs two groups even if all values are equal.
+    If no group remains, the index is 0 and has no meaning.
     """
     if not value.size:
         return np.zeros(len(value), dtype=np.int64)
@@ -174,6 +177,6 @@ def find_extreme(
 
 
 def find_extremes(value: Floats, among: Marks, n: Ints | Floats) -> tuple[Ints, Ints]:
-    """The indices [Z] of the highest group and of the lowest other group."""
+    """The index [Z] of the group with the highest value, and of the lowest of the other groups."""
     high = find_extreme(value, among, n, highest=True)
     return high, find_extreme(value, among, n, highest=False, apart_from=high)

@@ -1,4 +1,4 @@
-"""`Estimate`, `Significance`: a number with its interval and test, and whom each discloses."""
+"""`Estimate`, `Significance`: a number with its interval and test; which people they disclose."""
 
 from __future__ import annotations
 
@@ -52,9 +52,10 @@ class SecondTest(Frozen):
 class Significance(Frozen):
     """A test of no disparity: its name, its p-value, and the p-value corrected for its family.
 
-    `adjusted` is corrected for the number of tests in the `family`, by the method `correction`.
-    `letter` is the kind of `statistic` (χ², t, F or G), and `freedom` are its degrees of freedom; a
-    test that counts tables has no statistic (None). `beside` is a test of another hypothesis.
+    `adjusted` is the p-value after correction (by the method `correction`) for the number of tests
+    in the `family`. `letter` is the kind of `statistic` (χ², t, F or G), and `freedom` are its
+    degrees of freedom; a test that counts tables has no statistic (None). `beside` is a test of
+    another hypothesis.
     """
 
     test: str
@@ -78,7 +79,7 @@ class Unsmoothed(Frozen):
 @declare_subjects(
     row="value n numerator denominator scale exact low high method no_interval reason error "
     "numerators denominators",
-    anybody="significance",  # its p-value is corrected by those of other groups
+    anybody="significance",  # the p-values of other groups correct its p-value
     nobody="suppressed borrows weighted",
     nested="unsmoothed",
 )
@@ -86,15 +87,16 @@ class Estimate(Frozen):
     """A value with its evidence.
 
     - `exact` is the value as a fraction if the measure is rational. `numerator / denominator` are
-      the integers of a rate. If it is `weighted`, both are divided by `scale`. `n` is the number of
-      people in the denominator.
-    - `low` and `high` are the ends of the interval by `method`. Without an interval, they are None,
-      and `no_interval` is the reason.
+      the integers of a rate. If the estimate is `weighted`, both integers must be divided by
+      `scale`. `n` is the number of people in the denominator.
+    - `low` and `high` are the ends of the interval by `method`. Without an interval, `low` and
+      `high` are None, and `no_interval` is the reason.
     - `significance` is the test of the disparity. `error` is a bound of the error from the bins of
       a score. `borrows` is true if the interval uses part of the variance of other groups.
       `unsmoothed` is the value without pseudo-counts.
-    - With masked counts, `low` and `high` are the ends of the range of the value, `numerators` and
-      `denominators` those of its counts. A `suppressed` estimate has only a reason.
+    - With masked counts, `low` and `high` are the ends of the range of the value, and `numerators`
+      and `denominators` are the ends of the ranges of its counts. A `suppressed` estimate has only
+      a reason.
     """
 
     value: float
@@ -124,7 +126,7 @@ class Estimate(Frozen):
 
     @property
     def known_value(self) -> float | None:
-        """The value, which may be infinite; None if it is undefined or suppressed."""
+        """The value, which may be infinite; None if the value is undefined or suppressed."""
         return None if self.suppressed or math.isnan(self.value) else self.value
 
     def __repr__(self) -> str:

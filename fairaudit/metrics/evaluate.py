@@ -156,7 +156,10 @@ def evaluate(metric: Metric, table: GroupTable, terms: MetricOptions) -> Evaluat
 def evaluate_against(
     metric: Metric, table: GroupTable, terms: MetricOptions, against: GroupTable | None = None
 ) -> Evaluation:
-    """The values of a metric, minus those of another outcome of the same groups if one is given."""
+    """The values of a metric; with `against`, minus its values for the table `against`.
+
+    Both tables contain the same groups with different outcomes.
+    """
     evaluation = evaluate(metric, table, terms)
     if against is None:
         return evaluation
@@ -172,7 +175,8 @@ def evaluate_against(
     own, others = evaluation.group_values, other.group_values
     in_sums = {Requirement.NUMBER, Requirement.SCORE}
     if own is not None and others is not None and own.metric.requirements & in_sums:
-        # Classes are counted among people with both outcomes, but sums among people with one.
+        # Classes are counted among people with both outcomes, but sums include people with one
+        # outcome.
         same = ((own.n == others.n) | ~evaluation.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
     if evaluation.spread:
@@ -203,8 +207,8 @@ def evaluate_again(
 ) -> Evaluation:
     """The same evaluation with another minimum size.
 
-    The groups `admitted` [G] are compared even if a rule of the spec excludes groups with such a
-    share of the people.
+    The groups that `admitted` [G] marks are compared even if a rule of the spec excludes groups
+    with a small share of the people.
     """
     # The tables are already cut at the threshold.
     terms = replace(evaluation.terms, at=None, minimum=Minimum(size, events))
@@ -352,9 +356,10 @@ def _to_reference(
 def _fold_parts(
     disparity: Disparity, parts: list[Evaluation], attained: Ints | None = None
 ) -> Evaluation:
-    """Several comparisons as one number: the comparison that decides, or a combination of all.
+    """Combines several comparisons to one number: the value of one part, or a result of all parts.
 
-    For a combination, `attained` is the index of the part whose groups are reported; by default, 0.
+    For a result of all parts, `attained` is the index of the part whose groups are reported; None
+    means the first part.
     """
     fold = disparity.fold
     values = np.stack([part.value for part in parts])
@@ -395,10 +400,10 @@ def _fold_parts(
 def _average_classes(
     disparity: Disparity, per_class: Disparity, table: GroupTable, terms: MetricOptions
 ) -> Evaluation:
-    """The mean over classes of what is compared in each class against the rest.
+    """The mean over classes of the disparity in each class against the rest.
 
-    This is the order of Žliobaitė (2015) §3.2. `attained` is the class that is farthest from
-    parity.
+    As in Žliobaitė (2015) §3.2, groups are compared first, and classes are averaged last.
+    `attained` is the class that is farthest from parity.
     """
     names = tuple(one_against_rest(table))
     parts = [evaluate(per_class, table, replace(terms, of_class=name)) for name in names]

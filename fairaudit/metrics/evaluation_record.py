@@ -1,4 +1,4 @@
-"""`Evaluation`: fields; counts of the reference; ratios of signed numbers; errors from bins."""
+"""`Evaluation` of a metric on a table; counts of the reference, comparisons, errors from bins."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ class Evaluation(Frozen, eq=False):
     """The values of one metric on one table.
 
     - `value` is [Z, W], where W = G if each group has a value and W = 1 for a spread. `first` and
-      `second` are the compared groups (group and reference, or highest and lowest); `NO_GROUP` for
-      pooled groups.
+      `second` are the indices of the compared groups (group and reference, or highest and lowest).
+      The index of pooled groups is `NO_GROUP`.
     - `takes_part` [Z, G] marks the groups that are compared. `judged` marks the values of groups
       that take part and are not the reference.
-    - `attained` is the index in `names` of the part (or of the outcome) that decides.
+    - `attained` is the index in `names` of the part (or of the outcome) that determines the value.
     - `error` [Z, W] is a bound of the error from the bins of a score.
     - For an average over strata, `table` has no strata, `strata` is the table with strata, and
       `averaged` contains the weights.
-    - For a number over all groups, `by_group` is the evaluation of the groups that it combines.
+    - For a number over all groups, `by_group` is the evaluation of the separate groups.
     """
 
     metric: Metric
@@ -113,14 +113,14 @@ class Evaluation(Frozen, eq=False):
         return bool(self.parts) and self.parts[0].metric is self.metric
 
     def decided_by(self, z: int, w: int) -> str | None:
-        """The name of the part (a rate, an outcome) that decides a value; None if all count."""
+        """The name of the rate or outcome (a part) that decides a value; None if all parts do."""
         if self.attained is None or not self.names:
             return None
         index = int(self.attained[z, w])
         return None if index == NO_GROUP else self.names[index]
 
     def exact(self, z: int, w: int) -> Fraction | None:
-        """The value as a fraction; None if it is not rational."""
+        """The value as a fraction; None if the value is not rational."""
         if not isinstance(self.metric, GroupMetric) and not math.isfinite(self.value[z, w]):
             return None
         if self.exact_at is not None:
@@ -133,15 +133,22 @@ class Evaluation(Frozen, eq=False):
 
 
 def write_unsmoothed(evaluation: Evaluation, z: int) -> Unsmoothed | None:
-    """The value of a stratum without pseudo-counts; None if it has no pseudo-counts."""
+    """The value of a stratum without pseudo-counts; None if the value uses no pseudo-counts."""
     sides = evaluation.parts if evaluation.subtracts else (evaluation,)
     values = [None if (table := side.table_value) is None else table.unsmoothed for side in sides]
     raw = [float(value[z]) for value in values if value is not None]
     return Unsmoothed(raw[0] - sum(raw[1:])) if raw else None
 
 
+def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
+    """The reference policy of groups; None without a reference."""
+    if not isinstance(evaluation.metric, Disparity) or not evaluation.metric.to_reference:
+        return None
+    return (evaluation.parts or (evaluation,))[0].terms.policy
+
+
 def number_groups(value: Floats) -> Ints:
-    """The index of each group, [Z, G], for values [Z, G]."""
+    """The index of the group of each value: an array with the shape [Z, G] of the values."""
     numbers = np.empty(value.shape, dtype=np.int64)
     numbers[:] = np.arange(value.shape[1])
     return numbers
@@ -170,7 +177,7 @@ def evaluate_to_reference(
     usable = usable & (takes_part.sum(axis=1, keepdims=True) >= 2)
     comparison, error = disparity.comparison, None
     if values.error is not None and against.error is not None:
-        # By the bins of a score on both sides.
+        # The errors from the bins of a score add up over both sides.
         error = np.asarray(values.error + against.error)
         if comparison.scale not in (None, Scale.DIFFERENCE):
             # The comparison is monotone in both values, so its error is largest if the errors of
@@ -235,7 +242,7 @@ def _compute(counts: GroupCounts, metric: GroupMetric, parameters: Parameters) -
     values = metric.compute(counts, parameters)
     clustered = counts.clusters is not None or counts.unknown_clusters
     if clustered and not isinstance(metric, Rate | Mean):
-        # The interval of such a metric assumes that rows are independent.
+        # The intervals of metrics other than rates and means assume that rows are independent.
         return replace(values, ends=None, own_test=None, method=CLUSTER_ROBUST)
     return values
 
@@ -266,7 +273,7 @@ def counts_of_others(counts: GroupCounts, policy: ReferencePolicy) -> GroupCount
 def compare_values(
     metric: GroupMetric, comparison: Comparison, first: Floats, second: Floats
 ) -> Floats:
-    """The comparison of two values.
+    """Compares the values of a metric on two sides.
 
     If a metric can be negative, a ratio is undefined unless both values are positive. Odds are
     undefined for numbers below 0 or above 1.
@@ -281,7 +288,7 @@ def compare_values(
 
 
 def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fraction | None:
-    """The comparison of two fractions; None if it is not rational or not defined."""
+    """Compares two fractions; None if the result is not rational or not defined."""
     first, second = values
     if first is None or second is None or not comparison.rational:
         return None
@@ -292,7 +299,7 @@ def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fractio
 
 
 def exact_values(metric: GroupMetric, counts: GroupCounts, parameters: Parameters) -> ExactAt:
-    """A function that returns a group metric of one group as a fraction; each is computed once."""
+    """A function that returns the value of one group as a fraction; each value is computed once."""
     taken = parameters if metric.parameters else NO_PARAMETERS
     return lambda z, g: _find_exactly(counts, metric, taken, z, g)
 

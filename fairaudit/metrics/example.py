@@ -52,7 +52,10 @@ AGED = " Age: 50 for tp, 40 for fp, 35 for fn, 30 for tn."
 
 
 def describe_example(record: Metric | Comparison) -> str:
-    """The values of a record for the example, in words; comparisons are of selection rates."""
+    """The people of the example, and the values of a metric for them, in words.
+
+    A comparison is described by its values for selection rates.
+    """
     metric: Metric
     if isinstance(record, Comparison):
         metric, what = build_disparity(SELECTION_RATE, record), " for the selection rates"
@@ -80,7 +83,7 @@ def describe_example(record: Metric | Comparison) -> str:
 
 
 def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:
-    """The metric of these people; if they are not `scored`, only their decisions are known."""
+    """Evaluates a metric on the people of the example; without `scored`, they have no scores."""
     numeric = bool(metric.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
     table = _table(numeric=numeric)
     table = table if scored else replace(table, amounts={}, histogram=None)
@@ -105,7 +108,7 @@ def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:
 
 
 def _is_of_rows(metric: Metric) -> bool:
-    """Whether the metric needs individual people, without a model that needs scikit-learn."""
+    """Whether the metric compares individual people and does not need scikit-learn."""
     return metric.family == "individual" and metric is not BALANCED_ERROR_RATE
 
 

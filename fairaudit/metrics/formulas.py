@@ -30,10 +30,10 @@ _OF_LABEL = frozenset({"positives", "negatives"})
 
 
 class Rate(GroupMetric, kw_only=True):
-    """A ratio of sums of cells. If its `kind` is `SHARE`, it is a binomial share of people.
+    """A ratio of two sums of cells. If the `kind` is `SHARE`, it is a binomial share of people.
 
-    Any other rate is a function `of_share` of the share of `hits` among its cells. This share is
-    binomial, so its interval gives the interval of the rate.
+    Any other rate is the function `of_share` of a binomial share: the share of `hits` among all
+    cells of the rate. The interval of this share determines the interval of the rate.
     """
 
     over: tuple[str, ...]
@@ -44,12 +44,12 @@ class Rate(GroupMetric, kw_only=True):
 
     @property
     def of_group(self) -> bool:
-        """Whether it is a share of the group's own people, not of all people."""
+        """Whether the rate is a share of the group's own people, not of all people."""
         return self.is_proportion and not any(cell.startswith("all_") for cell in self.under)
 
     @property
     def is_odds(self) -> bool:
-        """Whether it is the odds of a share: hits divided by misses."""
+        """Whether the rate is the odds of a share: hits divided by misses."""
         return bool(self.hits) and self.bounds[1] is None
 
     @property
@@ -59,7 +59,7 @@ class Rate(GroupMetric, kw_only=True):
 
     @property
     def requirements(self) -> frozenset[Requirement]:
-        """A label, a prediction, or both, as its cells require."""
+        """A label, a prediction, or both, as the cells of the rate require."""
         if self.cells <= _OF_LABEL:
             return frozenset({Requirement.LABEL})
         joint = self.cells & ({"tp", "fp", "fn", "tn"} | _OF_LABEL)
@@ -79,7 +79,8 @@ class Rate(GroupMetric, kw_only=True):
         n = sum_cells(counts.people, counted)
         size = count_effective_of_share(counts, self._hits, counted)
         if counts.squares is not None and len(counted) > 2 and {*self._hits} < {*counted}:
-            # People of one outcome weigh differently, such as false positives and false negatives.
+            # The cells of one outcome can have different weights, such as false positives and
+            # negatives.
             of_cells = count_effective(counts, counted, dict.fromkeys(self._hits, 1.0))
             size = np.fmin(size, of_cells)
         value = over / under
@@ -131,7 +132,7 @@ class Rate(GroupMetric, kw_only=True):
         return self.of(counts.weighted.at(z, g))
 
     def of(self, counts: ConfusionCounts) -> Fraction | None:
-        """The value from whole counts; None if the denominator is 0."""
+        """The value from integer counts; None if the denominator is 0."""
         under = sum_cells(counts, self.under)
         return Fraction(sum_cells(counts, self.over), under) if under else None
 
@@ -144,26 +145,26 @@ class Mean(GroupMetric, kw_only=True):
 
     @property
     def requirements(self) -> frozenset[Requirement]:
-        """The requirements of its parts."""
+        """The requirements of both parts."""
         return frozenset().union(*(part.requirements for part in self.parts))
 
     @property
     def formula(self) -> str:
-        """The mean, with the ids of its parts."""
+        """The formula of the mean, with the ids of both parts."""
         return f"({' + '.join(part.id for part in self.parts)}) / {len(self.parts)}"
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The value in every stratum and group; n is that of the smaller part."""
+        """The value in every stratum and group; `n` is the number of people in the smaller part."""
         parts = [part.compute(counts, parameters) for part in self.parts]
         value = np.mean([part.value for part in parts], axis=0)
         size = np.min([part.effective_n for part in parts], axis=0)
 
         def ends(alpha: Alpha) -> Ends:
             if counts.clusters is not None:
-                # Rates of the same clusters are correlated; at α/2 each, both intervals hold.
+                # Rates of the same clusters are correlated; intervals at α/2 each are simultaneous.
                 low, high = np.mean([part.ends(alpha / 2) for part in parts if part.ends], axis=0)
                 return low, high
-            # The mean is (1 + gap) / 2, where gap is the first share minus 1 minus the second.
+            # The mean is (1 + gap) / 2, where the gap is (first share) - (1 - second share).
             low, high = proportions.gap_interval(
                 *parts[0].sample, 1 - parts[1].value, parts[1].effective_n, alpha
             )
@@ -188,7 +189,7 @@ class Mean(GroupMetric, kw_only=True):
 
 
 def _mean_exactly(values: Sequence[Fraction | None]) -> Fraction | None:
-    """The mean of fractions; None without fractions, or if one of them is undefined."""
+    """The mean of fractions; None without fractions, or if a fraction is undefined."""
     known = [value for value in values if value is not None]
     is_known = values and len(known) == len(values)
     return sum(known, Fraction(0)) / len(values) if is_known else None
@@ -197,16 +198,16 @@ def _mean_exactly(values: Sequence[Fraction | None]) -> Fraction | None:
 class Formula(GroupMetric, kw_only=True):
     """Any other number of a group.
 
-    - `value_of` returns values and people, [Z, G]. `weighted_n_of` returns their weight in an
-      average under survey weights. `exact_of` returns the value of one group as a fraction if it is
-      rational. `undefined` is the reason why a value may be undefined.
+    - `value_of` returns the values and the numbers of people, both [Z, G]. `weighted_n_of` returns
+      the weights of the values in an average under survey weights. `exact_of` returns the value of
+      one group as a fraction if the value is rational. `undefined` is the reason why a value may be
+      undefined.
     - For a mean over people, `deviation_of` returns the sum of squared deviations, for Student's
       interval. `ends_of` returns any other interval. `size_of` returns the effective size under
-      survey weights; by default, it is Kish's.
+      survey weights; None means Kish's size.
     - `uses_everybody` is true if the value also depends on all people in the stratum. `sums` names
-      the sums that it uses. `cuts_score` is true if it counts people above a score. `compares` is
-      true if it already compares the group with all others, so that a gap of two such numbers has
-      no meaning.
+      the sums that the value uses. `compares` is true if the value already compares the group
+      with all others, so that a gap between the values of two groups has no meaning.
     - For metrics that are only used in comparisons, `arrays_of` returns the fields of `GroupValues`
       that the comparison reads.
     """
@@ -223,7 +224,6 @@ class Formula(GroupMetric, kw_only=True):
     uses_everybody: bool = False
     compares: bool = False
     sums: str = ""
-    cuts_score: bool = False
     arrays_of: Callable[[GroupCounts, Parameters], Mapping[str, Any]] | None = None
 
     @np.errstate(all="ignore")  # undefined is NaN
@@ -284,16 +284,16 @@ class Macro(GroupMetric, kw_only=True):
 
     @property
     def requirements(self) -> frozenset[Requirement]:
-        """The requirements of the metric; a positive class is not needed."""
+        """The requirements of the base metric; a positive class is not needed."""
         return self.base.requirements
 
     @property
     def formula(self) -> str:
-        """The formula, with the id of the metric."""
+        """The formula of the mean, with the id of the base metric."""
         return f"mean over classes of {self.base.id}"
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The value in every stratum and group; undefined if it is undefined for a class."""
+        """The value in every stratum and group; NaN if the base metric is NaN for a class."""
         classes = [self.base.compute(cells, parameters) for cells in counts.by_class]
         value = np.mean([of_class.value for of_class in classes], axis=0)
         n = np.min([of_class.n for of_class in classes], axis=0)
@@ -306,7 +306,7 @@ class Macro(GroupMetric, kw_only=True):
 
 
 def macro_average(base: GroupMetric) -> Macro:
-    """The mean over classes of a group metric, with its own id."""
+    """The record of the mean of a group metric over classes."""
     words = {
         name: getattr(base, name)
         for name in ("caution", "source", "family", "other_tools", "bounds", "parameters")

@@ -38,14 +38,14 @@ class ValueKind(StrEnum):
 
 
 class GroupMetric(CatalogueEntry, kw_only=True):
-    """A number of one group.
+    """A metric with a number for each group.
 
-    `bounds` are its lowest and highest possible value, `parameters` the names of its parameters.
-    `kind` determines how it is estimated and compared. `method` is the name of the interval of a
-    formula. `best` is the best value of a number that can be too low or too high. Metrics that are
-    not `shown` are only used in comparisons. `conditional` metrics are meaningful only with strata.
-    With `is_biased`, the expected value is above the true value. `participle` describes the people
-    in the numerator.
+    `bounds` are the lowest and the highest possible number. `parameters` are the names of the
+    parameters that a spec can set. `kind` determines how the number is estimated and compared.
+    `method` is the name of the interval of a formula. `best` is the best value of a number that can
+    be too low or too high. Metrics that are not `shown` are only used in comparisons. `conditional`
+    metrics are meaningful only with strata. With `is_biased`, the expected value is above the true
+    value. `participle` describes the people in the numerator.
     """
 
     better: Better = Better.NEITHER
@@ -61,7 +61,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 
     @property
     def best_inside(self) -> int | None:
-        """`best`, by default 0 for a signed error; None if higher or lower is better."""
+        """The best value: `best`, or 0 for a signed error; None if higher or lower is better."""
         signed = self.better is Better.NEITHER and self.bounds[0] != 0
         is_error = signed and self.family in {"accuracy", "sufficiency"}
         return 0 if is_error and self.best is None else self.best
@@ -78,12 +78,12 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 
     @property
     def kinds(self) -> tuple[ValueKind, ...]:
-        """The possible kinds of number; if there are several, the data decides."""
+        """The possible kinds of the number; if there are several, the data determines the kind."""
         return (self.kind,)
 
     @property
     def is_proportion(self) -> bool:
-        """Whether it is a share of people."""
+        """Whether the number is a share of people."""
         return self.kind is ValueKind.SHARE
 
     def within(self, ends: Ends) -> Ends:
@@ -103,9 +103,10 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 
 
 class RegressionFit(Frozen, eq=False):
-    """The coefficients of a least-squares fit against one group, [1, G]: value and standard error.
+    """The coefficients of groups in a least-squares fit against one group: arrays [1, G].
 
-    `df` [1, G] are the degrees of freedom; `why` is the reason for each group without a value.
+    `value` is the coefficient, `error` its standard error, and `df` its degrees of freedom. `why`
+    maps the index of each group without a value to the reason.
     """
 
     value: Floats
@@ -133,19 +134,20 @@ class GroupValues(Frozen, eq=False):
     """The values of a group metric in every stratum and group: arrays [Z, G].
 
     - `value` is NaN if the denominator is 0, and infinite for positive/0. `n` is the number of
-      people in the denominator, `effective_n` their effective size.
+      people in the denominator, and `effective_n` is the effective size.
     - A rate is `over` / `under`, which are integers (weights are multiplied by `scale`); both are
-      None for a formula of several rates. `weight_sum` is the sum of weights at that scale; None
+      None for a formula of several rates. `weight_sum` is the sum of weights times `scale`; None
       without weights.
     - `deviation` is the sum of squared deviations from the value. `error` is a bound of the error
       from bins.
-    - `shares` [Z, classes, G] are the probabilities of all classes. `scores` [Z, bins, G] are the
-      people by ascending bin of a score; `single` [bins] marks bins with one value. `fit` is the
-      least-squares fit.
+    - `shares` [Z, classes, G] are the probabilities of all classes. `scores` [Z, bins, G] is the
+      number of people in each bin of a score, in ascending order; `single` [bins] marks bins with
+      one value. `fit` is the least-squares fit.
     - For an average over strata, `strata` are the values in the strata where both sides have
-      people. For a plain mean of shares, `mean_of` are these shares with their sizes.
-    - `clustered` is the variance of a share between clusters, `by_clusters` that of an average over
-      strata. `rows` are individual people.
+      people. For a plain mean of shares, `mean_of` contains a pair (share, effective size) per
+      share.
+    - `clustered` is the variance of a share between clusters, and `by_clusters` is the variance of
+      an average over strata between clusters. `rows` are individual people.
     - `ends` returns the interval of each value by `method`; it is None without an interval.
       `own_test` is the separate test of each group, if any. `pools_variance` marks intervals that
       use part of the variance of other groups.
@@ -207,14 +209,14 @@ class GroupValues(Frozen, eq=False):
 
     @property
     def binomial(self) -> bool:
-        """Whether it is a share of people, which has a binomial variance."""
+        """Whether the value is a share of people, which has a binomial variance."""
         return self.metric.is_proportion and self.under is not None
 
     def mark_one_outcome(self) -> Marks:
         """Marks strata, [Z, 1], in which all people of a weighted share have the same outcome.
 
         The weight of people with the other outcome is then unknown: one hit may weigh as much as 20
-        people. An average has one outcome if all of its strata have it.
+        people. An average has one outcome if all its strata have this outcome.
         """
         values = self if self.strata is None else self.strata
         is_share = values.binomial or self.metric.kind is ValueKind.OF_SHARE
@@ -248,12 +250,12 @@ class GroupValues(Frozen, eq=False):
 
     @property
     def means(self) -> Sequence[tuple[Floats, Floats]]:
-        """The shares whose plain mean it is, with their sizes; a share is its own mean."""
+        """The shares whose plain mean is the value, with their sizes; a share is its own mean."""
         return [self.sample] if self.binomial else self.mean_of
 
     @property
     def trials(self) -> tuple[Floats, Floats]:
-        """Hits and trials of a share of people; under survey weights, of the effective size."""
+        """Hits and trials of a share of people; under survey weights, as effective sizes."""
         size = np.where(np.isnan(self.value), 0.0, self.effective_n)
         return np.nan_to_num(self.value) * size, size
 
@@ -272,9 +274,9 @@ def count_effective(
 ) -> Floats:
     """The effective number of people in some cells, [Z, G].
 
-    If `values` has a value for each cell (by default 0), it is the size for the mean of these
-    values. Otherwise, it is Kish's size, which assumes that the estimate is unrelated to the
-    weights.
+    If `values` is not None, it maps cells to values (0 for a missing cell), and the result is the
+    effective size for the mean of these values. Otherwise, the result is Kish's size, which assumes
+    that the estimate is unrelated to the weights.
     """
     n = np.asarray(sum_cells(counts.people, cells), dtype=np.float64)
     if counts.squares is None:
@@ -297,7 +299,7 @@ def count_effective(
 def count_effective_of_share(
     counts: GroupCounts, hits: Sequence[str], cells: Sequence[str]
 ) -> Floats:
-    """The effective size of the share of hits among the people in those cells, [Z, G]."""
+    """The effective size [Z, G] of the share of people in `hits` among the people in `cells`."""
     n = np.asarray(sum_cells(counts.people, cells), dtype=np.float64)
     if counts.squares is None:
         return n
@@ -322,14 +324,15 @@ class TableMetric(CatalogueEntry, kw_only=True):
 
     - `interval` returns the ends [Z] of its interval by `method`.
     - `independence` returns tables [Z, classes, G] in which classes and groups are independent if
-      there is no disparity. They are tested by χ², or with `information` by the likelihood ratio
-      (G). A table of two classes has the same test as a rate with these `cells`.
-    - If there are two outcomes and the metric is `of_log_ratios` of rates, a limit applies to the
-      log-ratio of each pair.
+      there is no disparity. The tables are tested by χ² or, with `information`, by the likelihood
+      ratio (G). A table of two classes has the same test as a rate whose denominator contains
+      `cells`.
+    - `of_log_ratios` are the rates whose log-ratios determine the value if there are two outcomes.
+      A limit then applies to the log-ratio of each pair.
     - `p_of` returns the p-values [Z] of the `test`. `no_test` is the reason why the interval cannot
       be used as a test of no disparity.
     - `varies_by_cluster` is true if the variance between clusters is known. `subtracts_label` is
-      true if the value is the number for decisions minus the number for labels, of people with
+      true if the value is the number for decisions minus the number for labels, among people with
       both.
     - `parity` describes the value of equal groups if it depends on the data; `ideal` then does not
       apply. With `judges_all_attributes`, an entry without a grouping checks all attributes
@@ -359,7 +362,7 @@ class TableMetric(CatalogueEntry, kw_only=True):
 
     @property
     def is_two_sided(self) -> bool:
-        """Whether values below and above its ideal are both possible, and both are disparities."""
+        """Whether values below and above `ideal` are both possible, and both are disparities."""
         low = self.bounds[0]
         return (low is None or low < self.ideal) and not self.subtracts_label
 
@@ -373,14 +376,16 @@ class TableMetric(CatalogueEntry, kw_only=True):
 
 
 class TableValue(Frozen):
-    """A number of a whole table, [Z], with the pair and the outcome that attain it.
+    """A number of a whole table, [Z], with the pair of groups and the outcome that attain it.
 
-    Indices are -1 without such a pair. `takes_part` and `n` (people in the denominator) are
-    [Z, G]. `counts` [Z, Y, G] are the outcomes before smoothing, if the value uses them.
-    `everybody` [Z, Y, 1] are the outcomes of all known groups together, `overall` [Z, Y, 1] the
-    shares of all groups that take part. `unsmoothed` is the value without pseudo-counts; None if
-    there are none. `apart` contains two arrays [Z, G] for each outcome: the distance of each group
-    below the highest group and above the lowest group; it is empty if they are unknown.
+    The index is -1 if no pair, or no outcome, attains the number. `takes_part` and `n` (people in
+    the denominator) are [Z, G]. `counts` [Z, Y, G] is the number of people with each outcome before
+    smoothing, if the value uses it. `everybody` [Z, Y, 1] is the number of people with each outcome
+    in all known groups, and `overall` [Z, Y, 1] the share of each outcome in all groups that take
+    part. `unsmoothed` is the value without pseudo-counts, or None if the value has no
+    pseudo-counts. `apart` contains two arrays [Z, G] for each outcome: the distance of each group
+    below the highest group and above the lowest group. `apart` is empty if these distances are
+    unknown.
     """
 
     value: Floats

@@ -43,7 +43,7 @@ MOST_ASKED = 10_000
 """Maximum number of people whose neighbours are searched; if there are more, a sample is used."""
 
 LEAST_ASKED = 1_000
-"""The fewest people of a group in that sample; a smaller group is in the sample as a whole."""
+"""The fewest people of a group in this sample; of a smaller group, all people are in it."""
 
 FEATURES = frozenset({Requirement.FEATURES, Requirement.PREDICTION})
 BY_PEOPLE = "jackknife of people"
@@ -52,14 +52,14 @@ TOO_FEW = f", or fewer than {LEAST_PROFILES} combinations of features of a sampl
 """Another reason for undefined values, if not all combinations of features fit into memory."""
 
 Measure = Callable[[RowSides, int, int, Parameters], Mean]
-"""Returns the number of one group in one stratum."""
+"""Returns the mean (value, variance, people) of one group in one stratum."""
 
 
 @memoize
 def _measure_groups(
     counts: GroupCounts, parameters: Parameters, measure: Measure
 ) -> tuple[Floats, Floats, Ints]:
-    """Value, variance and people of every stratum and group, [Z, G]; NaN without rows."""
+    """The value, its variance and the number of people, three arrays [Z, G]; NaN without rows."""
     sides, shape = counts.rows, counts.answered.shape
     means = [
         NOTHING if sides is None else measure(sides, z, g, parameters) for z, g in np.ndindex(shape)
@@ -69,7 +69,7 @@ def _measure_groups(
 
 
 def value_by(measure: Measure) -> Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]:
-    """A function that returns the value and the people of every group by a measure."""
+    """A function that returns the values and the numbers of people, both [Z, G], of a measure."""
     return lambda counts, parameters: _measure_groups(counts, parameters, measure)[::2]
 
 
@@ -88,12 +88,12 @@ def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha:
 
 @memoize
 def _ranks(table: RowTable) -> Ints:
-    """The order in which people are sampled: by a hash of their places by content."""
+    """The indices of people in the order of sampling: by a hash of `table.places`."""
     return np.argsort(hash_rows(table.places, ASKED_SEED), kind="stable")
 
 
 def choose_asked(table: RowTable, z: int, members: Ints) -> Ints:
-    """The members whose neighbours are searched: all of them, or the first in a fixed order."""
+    """The members whose neighbours are searched: all, or the first members in a fixed order."""
     people = len(table.in_stratum(z))
     if people <= MOST_ASKED:
         return members
@@ -134,9 +134,10 @@ def score_of(table: RowTable) -> Floats:
 
 
 def _measure_causally(table: GroupTable, minimum: Minimum) -> tuple[Floats, Ints, Marks]:
-    """Value, variance and people in pairs, [3, Z], for pairs of two groups that take part.
+    """The value, its variance and the number of people [3, Z], for pairs of people in two groups.
 
-    The function also returns the size of each group, and marks for those that take part, [Z, G].
+    The function also returns the size of each group, and marks of the groups that take part; both
+    are [Z, G].
     """
     rows, shape = table.rows, (len(table.strata), len(table.groups))
     n, means = np.zeros(shape, dtype=np.int64), np.full((3, shape[0]), np.nan)
@@ -268,7 +269,7 @@ _NOTHING = Errors(np.nan, np.nan, 0, 0)
 
 @memoize
 def _find_errors(table: RowTable) -> Floats:
-    """The errors of a prediction of each group against all others in its stratum, [Z, G, 4]."""
+    """The errors [Z, G, 4] of predicting who in the stratum belongs to each group."""
     table = table.people
     strata, groups = table.shape
     errors = np.full((strata, groups, len(_NOTHING)), np.nan)
@@ -286,14 +287,14 @@ def _find_errors(table: RowTable) -> Floats:
             features = table.features.take(people[rows])
             errors[z, g] = predict_errors(features, member[rows]) or _NOTHING
             if groups == 2 and g == 0:
-                # With two groups, the errors of the second are those of the first, swapped.
+                # With two groups, both groups have the same errors, but swapped.
                 errors[z, 1] = errors[z, 0, [1, 0, 3, 2]]
                 break
     return errors
 
 
 def _errors(counts: GroupCounts) -> Floats:
-    """The errors on both sides for each group; NaN for pooled groups."""
+    """The prediction errors [Z, G, 4] of each group, or of its reference; NaN for pooled groups."""
     sides, shape = counts.rows, counts.answered.shape
     if sides is None or sides.role is not None:
         return np.full((*shape, len(_NOTHING)), np.nan)

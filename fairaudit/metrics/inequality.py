@@ -1,8 +1,8 @@
 """Catalogue: inequality of benefit: entropy (default `alpha`), Theil, Atkinson; expected utility.
 
 The benefit of a row is b = ŷ - y + 1 (Speicher et al. 2018), or y - ŷ + 1 if the positive outcome
-is a burden. It is 0 for people with a harmful error, 1 for a correct decision, and 2 for people
-with an error in their favour.
+is a burden. The benefit is 0 for people with a harmful error, 1 for people with a correct decision,
+and 2 for people with an error in their favour.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _levels(counts: GroupCounts) -> tuple[Cell, Cell, Cell]:
 
 
 def _entropy(levels: tuple[Cell, Cell, Cell], alpha: float) -> Floats:
-    """GE(α) of the benefits, where 0 · ln 0 is 0; for α ≤ 0, any benefit of 0 makes it infinite."""
+    """GE(α) of the benefits, with 0 · ln 0 = 0; for α ≤ 0, any benefit of 0 makes GE infinite."""
     masses = [np.asarray(level, dtype=np.float64) for level in levels]
     n = np.asarray(sum(masses))
     mean = (masses[1] + 2 * masses[2]) / n
@@ -71,10 +71,11 @@ def _term(ratio: Floats, alpha: float) -> Floats:
 def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
     """The interval of GE(α), by MOVER of two shares.
 
-    The first is the share of people without benefit: GE rises with it. The second is the share with
-    a benefit of 2 among the others: GE rises with it up to `top`, and then falls. Only unequal
-    weights correlate the two shares. If the order is 0 or less, GE is infinite as soon as one
-    person has no benefit; the interval is then that of a group in which this is impossible.
+    The first share is the share of people without benefit; GE rises with this share. The second
+    share is the share of people with a benefit of 2 among all people with a benefit. GE rises with
+    the second share up to `top`, and then falls. Only unequal weights correlate the two shares. If
+    `order` is 0 or less, GE is infinite as soon as one person has no benefit; the interval then
+    assumes that everybody has a benefit.
     """
     none, double = ("fn", "fp") if counts.favourable else ("fp", "fn")
     wronged, right, favoured = (np.asarray(level, dtype=np.float64) for level in _levels(counts))
@@ -97,8 +98,9 @@ def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
     if order > 0:
         size = count_effective_of_share(counts, (none,), _CELLS)
         low, _ = proportions.share_interval(without, size, alpha)
-        # The value of a sample without any benefit is undefined, so the upper end has the level of
-        # the other samples. `chance` is their lowest probability: with one such person less.
+        # GE of a sample without any benefit is undefined, so the upper end has the level of all
+        # other samples. `chance` is the lowest probability of such a sample, computed with one
+        # person fewer who has a benefit.
         others = np.maximum((1 - without) * size - 1, 0.0) / (size - 1)
         rarest = proportions.share_interval(others, size - 1, alpha)[0]
         chance = np.nan_to_num(1 - (1 - rarest) ** size)
@@ -141,7 +143,7 @@ def _define(
     find_order: Callable[[Parameters], float],
     change: Callable[[Floats, Parameters], Floats] = lambda entropy, _: entropy,
 ) -> dict[str, Any]:
-    """The fields of a record for a function `change` of GE(α), where `find_order` returns α."""
+    """The fields of the record of `change(GE(α))`, where `find_order` returns α."""
 
     def value_of(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Cell]:
         entropy = _entropy(_levels(counts), find_order(parameters))

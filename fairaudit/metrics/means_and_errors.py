@@ -33,7 +33,7 @@ _BOTH_NUMBERS = frozenset({Requirement.NUMBER, Requirement.NUMERIC_LABEL})
 
 
 def _mean_of(sums_of: Callable[[GroupCounts], Sums], **words: Any) -> Formula:  # noqa: ANN401  # fields of the record
-    """A mean over people from the exact sums of a number; `words` are other fields."""
+    """The record of a mean over people from exact sums of a number; `words` are other fields."""
 
     def value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
         sums = sums_of(counts)
@@ -49,7 +49,7 @@ def _mean_of(sums_of: Callable[[GroupCounts], Sums], **words: Any) -> Formula:  
 
 
 def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # fields of the record
-    """The mean of a number over the people of a group who have a value."""
+    """The record of the mean of a number over the people of a group who have this number."""
     defaults: dict[str, Any] = {
         "source": citations.KLEINBERG,
         "caution": "A mean does not show how the numbers are spread.",
@@ -68,7 +68,7 @@ class FirstOf(GroupMetric, kw_only=True):
 
     @property
     def kinds(self) -> tuple[ValueKind, ...]:
-        """The kinds of its options, in their order."""
+        """The kinds of all options, in the order of the options."""
         return tuple(kind for option in self.options for kind in option.kinds)
 
     def _chosen(self, counts: GroupCounts) -> GroupMetric:
@@ -251,7 +251,7 @@ def mean_of_cells(
     list_values: Callable[[Parameters], Mapping[str, Decimal | int]],
     **words: Any,  # noqa: ANN401  # fields of the record
 ) -> Formula:
-    """The mean over people of a number that each cell has; 0 for cells without a number."""
+    """The record of a mean over people, where each cell has a number (0 if it is not listed)."""
 
     def value_of(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
         mass = counts.weighted
@@ -295,12 +295,13 @@ def mean_of_cells(
 
 
 def _reach_from_mean(counts: GroupCounts, values: Sequence[float], alpha: Alpha) -> Ends:
-    """The distances of both ends of the interval of a mean from the mean.
+    """The distances of the lower and of the upper end of an interval from the mean.
 
-    `values` are the values of `_CELLS`. The mean is the lowest value plus, for each step to the
-    next higher value, the step times the share of people with at least that value. The distances
-    for these shares are combined by their correlation. A t interval would cover only .66 if one of
-    100 people has a utility of -5 and the others have about 0.
+    `values` are the values of the cells in `_CELLS`. The mean is the lowest value plus, for each
+    step to the next higher value, the step times the share of people with at least this next value.
+    The distances of each share from the ends of its interval are combined by the correlations of
+    the shares. A t interval would cover only .66 if one of 100 people has a utility of -5 and the
+    others have about 0.
     """
     squares = np.stack([getattr(counts.squares or counts.people, cell) for cell in _CELLS])
     steps, shares, apart, ends = [], [], [], []
@@ -317,7 +318,7 @@ def _reach_from_mean(counts: GroupCounts, values: Sequence[float], alpha: Alpha)
         return nothing, nothing
     both = np.einsum("icg...,jcg...,cg...->ijg...", apart, apart, squares)
     spread = np.sqrt(np.einsum("iig...->ig...", both))
-    # Two shares of 0, or two shares of 1, vary together; their correlation with others is unknown.
+    # Two shares of 0, or two shares of 1, vary together; other correlations of them are unknown.
     alike = np.isclose(shares, np.array(shares)[:, None], rtol=0, atol=1e-12)
     r = np.where(spread * spread[:, None] > 0, both / (spread * spread[:, None]), alike)
     step = np.reshape(steps, (-1, *[1] * np.ndim(shares[0])))

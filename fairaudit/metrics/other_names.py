@@ -22,8 +22,8 @@ from fairaudit.metrics.disparities import Disparity
 class UnsupportedMetric(Frozen):
     """A notion, the reason why it is not a metric here, and the ids of the nearest metrics.
 
-    `spelt` contains its names, separated by spaces. `how` says how to use the nearest metric if its
-    id is not enough.
+    `spelt` contains the names of the notion, separated by spaces. `how` says how to use the nearest
+    metric if its id is not enough.
     """
 
     spelt: str
@@ -34,12 +34,12 @@ class UnsupportedMetric(Frozen):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names as a tuple."""
+        """The names of the notion, as a tuple."""
         return tuple(self.spelt.split())
 
     @property
     def advice(self) -> str:
-        """The reason why it is not a metric, and the nearest metrics."""
+        """The reason why the notion is not a metric, and the nearest metrics."""
         how = f" ({self.how})" if self.how else ""
         return f"{self.why}; nearest: {' or '.join(self.nearest)}{how}"
 
@@ -271,7 +271,7 @@ def normalize_name(text: str) -> str:
 
 
 def find_notion(name: str, known: Iterable[str]) -> UnsupportedMetric | None:
-    """The notion with this name or, unless a known metric is nearer, a similar name; else None."""
+    """The notion with this name, or with a similar name unless a metric is nearer; else None."""
     word = normalize_name(name)
     exact = _BY_NAME.get(word)
     if exact is not None:
@@ -281,7 +281,7 @@ def find_notion(name: str, known: Iterable[str]) -> UnsupportedMetric | None:
 
 
 class Preset(Frozen):
-    """Metrics that a source uses together; a limit applies to the first of them."""
+    """Metrics that a source uses together; a limit applies to the first metric."""
 
     name: str
     metrics: tuple[str, ...]
@@ -348,7 +348,7 @@ def find_preset(name: str) -> Preset | None:
 
 
 class FairRanges(Frozen):
-    """Ranges that a source calls fair: ratios between two bounds, differences up to a limit.
+    """Ranges that a source calls fair: for ratios, two bounds; for differences, an upper limit.
 
     The limit of a difference is the share `part` of the possible range. Fair ranges mark values in
     a report; they never fail a check.
@@ -360,7 +360,7 @@ class FairRanges(Frozen):
     source: Citation
 
     def range_of(self, metric: Disparity) -> tuple[Decimal, Decimal] | None:
-        """The bounds between which a metric is called fair; None if the source has none.
+        """The bounds between which the source calls a metric fair; None if it gives no bounds.
 
         Differences of unbounded numbers have no bounds here: the source uses the range in the data.
         """

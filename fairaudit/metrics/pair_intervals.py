@@ -2,8 +2,8 @@
 
 A difference of two shares has Newcombe's interval (MOVER of Wilson intervals), a difference of two
 means has Welch's, and a ratio of shares has Koopman's. All other intervals are made from the
-intervals of both sides (MOVER, Zou & Donner 2008). With few hits or misses, all of them use exact
-intervals.
+intervals of both sides (MOVER, Zou & Donner 2008). With few hits or misses, all these intervals use
+exact intervals.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fairaudit.stats.proportions import (
 
 
 class Interval(NamedTuple):
-    """The ends of intervals, arrays of one shape, and the name of the method."""
+    """The lower and upper ends of intervals, two arrays of equal shape; the name of the method."""
 
     low: Floats
     high: Floats
@@ -55,9 +55,9 @@ def of_difference(
     t: TTest = TTest.WELCH,
     r: Floats | None = None,
 ) -> Interval | None:
-    """The interval of the first value minus the second; for means, by this kind of t test.
+    """The interval of the first value minus the second value; for means, `t` is the kind of t test.
 
-    Two values of the same clusters are correlated by `r`, also in the functions below.
+    `r` is the correlation of two values with common clusters, also in the functions below.
     """
     if not first.binomial and first.summary and second.summary:
         if t is TTest.STUDENT:
@@ -88,7 +88,10 @@ def weigh_shares(
 def of_ratio(
     first: GroupValues, second: GroupValues, alpha: Alpha, r: Floats | None = None
 ) -> Interval | None:
-    """The interval of the first value divided by the second; NaN if a side may be negative."""
+    """The interval of the first value divided by the second value.
+
+    NaN if the interval of a value extends below 0 (except for shares, which cannot be negative).
+    """
     is_of_shares = first.binomial and second.binomial
     if is_of_shares and r is None:
         return Interval(*_bound_ratio(first, second, alpha), RATIO_INTERVAL)
@@ -145,7 +148,7 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
 def of_odds_ratio(
     first: GroupValues, second: GroupValues, alpha: Alpha, r: Floats | None = None
 ) -> Interval | None:
-    """The interval of a ratio of odds; None if a side is not limited to 0 to 1."""
+    """The interval of a ratio of odds; None if a value can be outside [0, 1]."""
     within = first.metric.bounds == second.metric.bounds == (0, 1)
     sides = _find_ends(first, second, alpha)
     if sides is None or not within:
@@ -157,8 +160,9 @@ def of_odds_ratio(
 def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of the common odds ratio of all strata, by the variance of its logarithm.
 
-    It is NaN for an odds ratio of 0 or infinity, whose logarithm has no variance. It is None under
-    unequal weights, because the variance is valid only for people of equal weight.
+    The interval is NaN for an odds ratio of 0 or infinity, whose logarithm has no variance. The
+    result is None under unequal weights, because the variance is valid only for people of equal
+    weight.
     """
     inner, outer = first.strata, second.strata
     if inner is None or outer is None or not weigh_alike(inner, outer):
@@ -203,8 +207,8 @@ def of_arcsines(
 def pool_variance(first: GroupValues, second: GroupValues) -> Floats:
     """The pooled sample variance of both sides under survey weights.
 
-    Its degrees of freedom count people, so it does not change with the scale of the weights, or
-    with clusters.
+    The degrees of freedom count people, so the variance does not change with the scale of the
+    weights, or with clusters.
     """
     n, m, people = first.weighted_n, second.weighted_n, first.n + second.n
     mean = (n * first.variance + m * second.variance) / (n + m)
@@ -230,9 +234,10 @@ def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> In
 def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of Žliobaitė's δ, from two ratios: of the rates, and of their complements.
 
-    δ is the difference divided by the largest possible difference, which is limited by the people
-    who are selected and by those who are not. The smaller limit gives the larger δ. With each
-    limit, δ is a monotone function of a ratio, so the ends of the ratio are mapped.
+    δ is the difference divided by the largest possible difference, which is limited by the number
+    of people who are selected and by the number of people who are not selected. The smaller limit
+    gives the larger δ. With each limit, δ is a monotone function of a ratio, so the ends of the
+    ratio are mapped.
     """
     if first.under is None or second.under is None or not (first.binomial and second.binomial):
         return None
@@ -258,7 +263,7 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
 
 
 def _departure(ratio: Floats, n: Floats, m: Floats) -> Floats:
-    """1 - ratio, divided by its largest value for n and m people; it falls with the ratio."""
+    """1 - ratio, divided by its largest value for n and m people; falls with the ratio."""
     interval = (1 - ratio) * np.where(ratio <= 1, m, n) / (ratio * n + m)
     return np.asarray(np.where(np.isinf(ratio), -1.0, interval))
 
@@ -266,9 +271,9 @@ def _departure(ratio: Floats, n: Floats, m: Floats) -> Floats:
 def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of the correlation of an outcome with membership; None for means.
 
-    φ rises with the first share and falls with the second. At one end of one share, with the other
-    share unchanged, φ has a distance from its value; the distances for both shares are combined as
-    the root of the sum of squares.
+    φ rises with the first share and falls with the second. If one share moves to an end of its
+    interval and the other share does not change, φ moves by a distance. The distances for both
+    shares are combined as the root of the sum of squares.
     """
     if not (first.binomial and second.binomial) or first.ends is None or second.ends is None:
         return None
@@ -324,9 +329,9 @@ def of_ranked_scores(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
 def of_rest_to_overall(interval: Interval, share: Floats, scale: Scale) -> Interval:
     """The interval against all people, from the interval against the rest.
 
-    All people include the group, which is the share w = `share` of them. A difference to all people
-    is (1 - w) times the difference to the rest. A ratio ρ to the rest is ρ / (wρ + 1 - w) to all
-    people.
+    All people include the group, whose share of all people is w = `share`. A difference to all
+    people is (1 - w) times the difference to the rest. A ratio ρ to the rest is ρ / (wρ + 1 - w) to
+    all people.
     """
     if scale is Scale.DIFFERENCE:
         low, high = ((1 - share) * end for end in interval[:2])

@@ -41,10 +41,11 @@ _FOR_CHANGE, _FOR_MODEL = 0.6, 0.2
 
 
 class PairedCounts(Frozen, eq=False):
-    """The people in the denominator of a rate by both outcomes, [Z, G].
+    """The people in the denominator of a rate, counted by two outcomes: arrays [Z, G].
 
-    Under weights, they are effective sizes. `first` are hits only of the first outcome, `second`
-    only of the second outcome.
+    `both` are hits by both outcomes, `first` are hits only by the first outcome, `second` are hits
+    only by the second outcome, and `neither` are misses by both outcomes. Under weights, the counts
+    are effective sizes.
     """
 
     both: Floats
@@ -55,7 +56,7 @@ class PairedCounts(Frozen, eq=False):
 
     @property
     def difference(self) -> Floats:
-        """The rate by the first outcome minus the rate by the second."""
+        """The rate by the first outcome minus the rate by the second outcome."""
         n = self.both + self.first + self.second + self.neither
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray((self.first - self.second) / n)
@@ -70,7 +71,7 @@ class PairedCounts(Frozen, eq=False):
 
 
 def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
-    """The people of a rate by both outcomes of a table; None if denominators differ."""
+    """The people of a rate by both outcomes of a table; None if the two denominators differ."""
     joint = _join(metric, table)
     if joint is None or not isinstance(metric, Rate) or frozenset(metric.under) not in _CELLS:
         return None
@@ -93,8 +94,9 @@ def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
 def _join(rate: GroupMetric, table: GroupTable) -> tuple[Floats, Marks, Marks] | None:
     """The people by label and by both outcomes (positive or not), [Z, Y, 2, 2, G].
 
-    The function also returns marks for the cells in the numerator and in the denominator by one
-    outcome, [Y, 2]. It returns None if the cells of the rate are not counted by both outcomes.
+    The function also returns two arrays [Y, 2] of marks by label and outcome: the cells in the
+    numerator, and the cells in the denominator. It returns None if the cells of the rate are not
+    counted by both outcomes.
     """
     if table.pairs is None or table.positive is None or not isinstance(rate, Rate):
         return None
@@ -121,9 +123,10 @@ def correlate_outcomes(
 ) -> Floats | None:
     """The correlation of a rate by two outcomes, [Z, G]; None if it is unknown.
 
-    The rate is that of each group, of the group `index` [Z, 1], or of all `others`. The correlation
-    is computed by the delta method from the joint counts, so the denominators may differ. A
-    positive correlation is reduced a little, as in Newcombe (1998), Stat Med 17:2635, method 10.
+    By default, the rate is the rate of each group. With `index` [Z, 1], it is the rate of this
+    group; with `others`, the rate of all other groups together. The correlation is computed by the
+    delta method from the joint counts, so the denominators may differ. A positive correlation is
+    reduced a little, as in Newcombe (1998), Stat Med 17:2635, method 10.
     """
     joint = _join(rate, table)
     if joint is None:
@@ -147,10 +150,10 @@ def correlate_outcomes(
 
 
 def correlate_values(first: Evaluation, second: Evaluation) -> Floats | None:
-    """The correlation by two outcomes of a rate, or of its comparison with a reference, [Z, G].
+    """The correlation [Z, G] of a value by one outcome with this value by another outcome.
 
-    None if the joint counts do not determine it. For comparisons, it is computed by the delta
-    method.
+    The value is a rate, or a comparison of a rate with a reference (by the delta method). None if
+    the joint counts do not determine the correlation.
     """
     metric, table, policy = first.metric, first.table, first.terms.policy
     if isinstance(metric, TableMetric) or first.parts or not _is_plain(first):
@@ -172,7 +175,7 @@ def correlate_values(first: Evaluation, second: Evaluation) -> Floats | None:
 
 
 def _is_plain(evaluation: Evaluation) -> bool:
-    """Whether a value is computed from the cells of a table by the outcome itself."""
+    """Whether a value is computed without an average over strata, a threshold or a single class."""
     terms = evaluation.terms
     return evaluation.averaged is None and terms.at is None and terms.of_class is None
 
@@ -182,7 +185,7 @@ def list_paired_rates(
 ) -> tuple[Sequence[GroupMetric], Callable[[Floats], Floats] | None]:
     """The rate of a value, or the rates whose largest gap is the spread; empty for other values.
 
-    The function also returns a function from a ratio to a gap; None if gaps are differences.
+    The second result is the function that converts a ratio to a gap; None if gaps are differences.
     """
     metric, of_ratio = evaluation.metric, None
     if not _is_plain(evaluation):
@@ -232,13 +235,13 @@ def find_largest_change(
     of_ratio: Callable[[Floats], Floats] | None,
     alpha: Alpha,
 ) -> Ends | None:
-    """The interval of the largest gap by one outcome minus the largest gap by another, [Z, 1].
+    """The interval [Z, 1] of the largest gap by one outcome minus the largest gap by another.
 
-    The largest gap is over all pairs and rates; gaps are differences, or rise with a ratio. Take a
-    pair that may have the largest gap by the second outcome. By the first outcome, the largest gap
-    is at least the gap of the same pair. So the result is at least the smallest change of such
-    pairs, and at most the largest change of the pairs that may have the largest gap by the first
-    outcome.
+    Each largest gap is searched over all pairs of groups and all rates. A gap is a difference or,
+    with `of_ratio`, a function that rises with a ratio. Take a pair that may have the largest gap
+    by the second outcome. By the first outcome, the largest gap is at least the gap of the same
+    pair. So the result is at least the smallest change of such pairs, and at most the largest
+    change of the pairs that may have the largest gap by the first outcome.
     """
     if among.size * among.shape[1] * len(rates) > _MOST_PAIRS:
         return None

@@ -262,7 +262,7 @@ RATES: tuple[GroupMetric, ...] = (
 
 
 class PeopleCount(GroupMetric, kw_only=True):
-    """The number of people in a group, or in one `cell` of it, without weights."""
+    """The number of people in a group, or in one `cell` of the group, without weights."""
 
     cell: str = ""
     bounds: Bounds = (0, None)
@@ -326,4 +326,4 @@ PEOPLE_COUNTS = (
     _of_cell("fn", "False negatives", "positive", "not selected"),
     _of_cell("tn", "True negatives", "negative", "not selected"),
 )
-"""The size of a group, and its four cells."""
+"""The size of a group, and the sizes of its four cells."""

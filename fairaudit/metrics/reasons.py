@@ -119,7 +119,7 @@ def _count_participants(evaluation: Evaluation) -> list[int]:
 
 @memoize
 def _why_unknown(evaluation: Evaluation) -> list[str]:
-    """The reason why groups that take part have no value, in each stratum; empty if all have."""
+    """For each stratum: why groups that take part have no value; empty if all have a value."""
     values = evaluation.group_values
     if values is None:
         return [""] * len(evaluation.takes_part)
@@ -130,14 +130,14 @@ def _why_unknown(evaluation: Evaluation) -> list[str]:
 
 
 def explain_unknown(group: Group) -> str:
-    """Why people with a propensity are not in a stratum; empty if a level is unknown."""
+    """Why people with a propensity are not in a stratum; empty if a level of `group` is unknown."""
     return "no counterpart" if NO_COUNTERPART in {level for _, level in group} else ""
 
 
 def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibility:
     """The rule that excludes a group from comparisons; an eligible group has an empty denominator.
 
-    `evaluation` is that of a single metric in which the group does not take part.
+    `evaluation` is the evaluation of a single metric, in which the group does not take part.
     """
     table, minimum = evaluation.table, evaluation.terms.minimum
     if evaluation.table_value is not None:

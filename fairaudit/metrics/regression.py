@@ -35,9 +35,9 @@ MOST_COLUMNS = 500
 """Maximum number of columns of controls in a fit."""
 
 _ALONE = 1e-9
-"""If a leverage is this close to 1, the residual of the person is 0 for any outcome."""
+"""If a leverage is this close to 1, the residual of the person is 0, regardless of the outcome."""
 _AT_A_TIME = 500_000
-"""Maximum number of cells times groups in one computation."""
+"""Maximum of (number of cells) · (number of groups) in one computation."""
 _ROUNDING = 1e-12
 """A smaller share of a sum of squares is a rounding error."""
 
@@ -51,7 +51,7 @@ _OPEN = 1e-6
 def regress_on_reference(
     disparity: Disparity, table: GroupTable, terms: MetricOptions, counts: GroupCounts
 ) -> Evaluation:
-    """The coefficient of each group against the reference; the strata of the table are controls.
+    """The coefficient of each group against the reference; the strata of `table` are the controls.
 
     People with an unknown level of a control are left out (complete cases).
     """
@@ -94,7 +94,8 @@ def regress_on_reference(
 class Fit(Frozen, eq=False):
     """The coefficients [P], and the residual variance.
 
-    `products` is X'X, and `inverse` is a generalized inverse of it: 0 for missing coefficients.
+    `products` is X'X, and `inverse` is a generalized inverse of X'X, with 0 for missing
+    coefficients.
     """
 
     coefficients: Floats
@@ -104,7 +105,7 @@ class Fit(Frozen, eq=False):
     inverse: Floats
 
     def combined(self, rows: Floats) -> Floats:
-        """K sums of coefficients with the factors `rows` [K, P], [K].
+        """K weighted sums of coefficients, as an array [K]; the weights are `rows` [K, P].
 
         A sum is NaN if the data does not determine it (see `left_open`), so the sums do not depend
         on the order of the columns.
@@ -113,10 +114,10 @@ class Fit(Frozen, eq=False):
         return np.where(unknown, np.nan, rows @ np.nan_to_num(self.coefficients))
 
     def left_open(self, rows: Floats) -> Marks:
-        """Marks columns [K, P] whose factors are not a combination of the rows of the data.
+        """Marks columns, [K, P], in which a row is not a combination of the rows of the data.
 
-        A sum of coefficients without such columns is estimable: Searle (1971), Linear Models, ch.
-        5.4.
+        A sum of coefficients is estimable if no column is marked in its row: Searle (1971), Linear
+        Models, ch. 5.4.
         """
         largest = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
         gap = np.abs(rows @ self.inverse @ self.products - rows)
@@ -128,9 +129,9 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
 
     The intercept is one of the columns. A column that is a combination of earlier columns has no
     coefficient (NaN), as in R's `lm`, and does not reduce the degrees of freedom. Without degrees
-    of freedom, the residual variance is NaN. Centre values that are far from 0, because sums of
-    products need twice as many digits. Draper & Smith (1998), Applied Regression Analysis, 3rd ed.,
-    ch. 5.
+    of freedom, the residual variance is NaN. The caller should centre values that are far from 0,
+    because sums of products need twice as many digits. Draper & Smith (1998), Applied Regression
+    Analysis, 3rd ed., ch. 5.
 
     >>> x = np.array([[1.0, 0], [1, 1], [1, 2], [1, 3]])
     >>> y = np.array([1.0, 2, 2, 4])
@@ -169,8 +170,9 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
 class _Controls(Frozen, eq=False):
     """The L levels of all controls, with dummies for all but the most common level of each control.
 
-    `people` [L, G] are the people with each level in each group. `kept` are the K levels that have
-    `dummies` [Z, K]; the other levels follow from these and the groups.
+    `people` [L, G] is the number of people with each level in each group. `kept` are the indices of
+    the K levels that have `dummies` [Z, K]; the dummies of all other levels follow from `dummies`
+    and the groups.
     """
 
     names: tuple[tuple[str, str], ...]
@@ -180,7 +182,7 @@ class _Controls(Frozen, eq=False):
 
     @classmethod
     def of(cls, given: Grouping, codes: list[tuple[list[str], Ints]], n: Floats) -> _Controls:
-        """The dummies of the controls, from the people by stratum and group [Z, G]."""
+        """The dummies of the controls, from the number of people `n` [Z, G]."""
         blocks = [np.eye(len(levels))[code] for levels, code in codes]
         dummies = np.hstack([np.empty((len(n), 0)), *blocks])
         kept, start = np.ones(dummies.shape[1], dtype=np.bool_), 0
@@ -199,7 +201,7 @@ class _Controls(Frozen, eq=False):
     ) -> str:
         """The reason why the controls do not separate a group from the reference.
 
-        `size` [G] are the people of the groups; `open_` marks the collinear columns.
+        `size` [G] is the number of people in each group; `open_` marks the collinear columns.
         """
         everybody = self.people.sum(axis=1)
         for g in pair:
@@ -244,7 +246,7 @@ def _fitted(
     base = int(np.flatnonzero(among == reference_index)[0])
     rows = mix - mix[base]
     gap = mean - mean[base]
-    # Without any variance about the fit, its error is unknown.
+    # If the outcomes do not vary about the fit, the error of the fit is unknown.
     spreads = fit.residual_variance * fit.df > _ROUNDING * (within + float(size @ gap**2))
     value, error, df = (np.full(crude.value.shape, np.nan) for _ in range(3))
     value[0, among] = gap - fit.combined(rows)
@@ -272,18 +274,20 @@ def _robust_errors(
 ) -> tuple[Floats, Floats]:
     """The standard error of every group's coefficient, and its degrees of freedom, [G].
 
-    - `moments` [Z, G] are people, their mean minus that of the group, and squared deviations.
-    - `dummies` [Z, L] are those of each stratum, `mix` [G, L] their means in each group, `rows` [G,
-      L] these means minus those of the reference.
+    - `moments` are three arrays [Z, G]: the number of people, the mean of the cell minus the mean
+      of the group, and the sum of squared deviations.
+    - `dummies` [Z, L] are the dummies of each stratum. `mix` [G, L] are the means of the dummies in
+      each group. `rows` [G, L] are these means minus the means of the reference.
 
     The variance is HC2, Σ c² e² / (1 - h), where c is the weight of a person in the coefficient and
     h the leverage (MacKinnon & White 1985, Journal of Econometrics 29:305). Each group is one
     component with n - 1 degrees of freedom (Satterthwaite 1946), where n = (Σ c²)² / Σ c⁴ is the
-    effective number of people. For two groups without controls, this is Welch's test. A group with
-    few effective people has at least a share of the pooled variance, as in `means`. A yes/no
-    outcome has at least the variance with `pseudo` more hits and misses, because few hits have a
-    skewed distribution (Agresti & Coull 1998, Am Stat 52:119); fewer if both sides have similar
-    sizes. The variance is NaN if it depends on a person whose residual is 0 for any outcome.
+    effective number of people. For two groups without controls, this is Welch's test. The variance
+    of a group with few effective people is at least a share of the pooled variance, as in `means`.
+    The variance of a yes/no outcome is at least the variance after `pseudo` hits and misses were
+    added, because few hits have a skewed distribution (Agresti & Coull 1998, Am Stat 52:119). If
+    both sides have similar sizes, fewer hits and misses are added. The variance is NaN if it
+    depends on a person whose residual is 0, regardless of the outcome.
     """
     n, apart, deviation = moments
     group, z = np.nonzero(n.T)

@@ -30,17 +30,15 @@ from fairaudit.stats import contingency, distributions, multiplicity, proportion
 
 
 def read_scores(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
-    """The scores of a table, the people with a score, and who takes part; both [Z, G]."""
-    scores = count_groups(table).scores
-    if scores is None:
-        raise ValueError("a metric of scores without a histogram")
+    """The scores of a table, the people with a score [Z, G], and marks of participants [Z, G]."""
+    scores = require_scores(count_groups(table))
     n = np.asarray(scores.people.sum(axis=(1, 2)))
     return scores, n, admit_groups(table, n, minimum)
 
 
 @memoize
 def _above(scores: ScoreCounts) -> tuple[Floats, Floats]:
-    """P(s ≥ lowest score of the bin), by bin: of each group, [Z, B, G], and of all, [Z, B, 1]."""
+    """P(s ≥ lowest score of the bin): for each group [Z, B, G], and for all people [Z, B, 1]."""
     people = scores.people.sum(axis=1)
     at_least = people[:, ::-1].cumsum(axis=1)[:, ::-1]
     everybody = at_least.sum(axis=2, keepdims=True)
@@ -84,9 +82,9 @@ def _parity_gap(table: GroupTable, terms: MetricOptions) -> TableValue:
 class _BinGaps(Frozen, eq=False):
     """The shares of positives in calibration bins, [Z, K, G], which are compared between groups.
 
-    `there` marks the groups that are compared in a bin. `n` [Z, G] are the people with a known
-    label. `error` [Z] is a bound of the error from the bins of the histogram. `has_all` is true if
-    every score is in a calibration bin.
+    `there` marks the groups that are compared in a bin. `n` [Z, G] is the number of people with a
+    known label. `error` [Z] is a bound of the error from the bins of the histogram. `has_all` is
+    true if every score is in a calibration bin.
     """
 
     bins: CalibrationBins
@@ -98,14 +96,14 @@ class _BinGaps(Frozen, eq=False):
     has_all: bool
 
     def bound_shares(self, alpha: Alpha) -> Ends:
-        """Exact intervals of all compared shares, which hold together in a stratum."""
+        """Exact intervals of all compared shares; the intervals in a stratum are simultaneous."""
         level = multiplicity.sidak_level(alpha, self.there.sum(axis=(1, 2)))[:, None, None]
         return proportions.clopper_pearson(self.share, self.bins.people.astype(np.float64), level)
 
 
 @memoize
 def _compare_bins(table: GroupTable, minimum: Minimum) -> _BinGaps:
-    """The groups in each bin of the score that have enough people in the bin."""
+    """The shares of positives by bin of the score, in groups with enough people in the bin."""
     scores, _n, takes_part = read_scores(table, minimum)
     bins, number = fill_calibration_bins(scores), calibration_bins(scores)
     there = takes_part[:, None] & (bins.people > 0) & minimum.admits(bins.people)
@@ -154,7 +152,7 @@ def _widen(least: Floats, most: Floats, error: Floats) -> Ends:
 
 
 def _p_of_test_fairness(table: GroupTable, terms: MetricOptions) -> Floats:
-    """The p-value [Z] by permutations of the labels in each bin."""
+    """The p-values [Z] by permutations of the labels in each bin."""
     gaps, value = _compare_bins(table, terms.minimum), _test_fairness(table, terms).value
     p = np.full_like(value, np.nan)
     for z in np.flatnonzero(~np.isnan(value)).tolist():
@@ -181,7 +179,7 @@ def _multicalibration(table: GroupTable, terms: MetricOptions) -> TableValue:
     defined = are_comparable(takes_part, n) & np.isfinite(value)
     error = np.minimum(inside + gaps.error, 1.0)
     worst = apart.argmax(axis=1) % n.shape[1]
-    # Fewer positives than the scores predict are below, more are above.
+    # Bins with fewer positives than the scores predict are below; bins with more are above.
     is_below = gaps.share < gaps.bins.expected / gaps.bins.people
     of_bins = np.maximum(apart, 0.0).reshape(is_below.shape)
     below, above = (np.where(side, of_bins, 0.0).max(axis=1) for side in (is_below, ~is_below))
@@ -203,7 +201,7 @@ def _bound_multicalibration(table: GroupTable, terms: MetricOptions, alpha: Alph
 
 
 def _p_of_multicalibration(table: GroupTable, terms: MetricOptions) -> Floats:
-    """The p-values [Z] of the smallest departure within the error, over all groups and bins."""
+    """The p-values [Z] of the largest departure of a bin, reduced by the bound of its error."""
     gaps, whole = _compare_bins(table, terms.minimum), _multicalibration(table, terms)
     assert whole.error is not None
     shape = (len(gaps.there), -1)
@@ -213,7 +211,10 @@ def _p_of_multicalibration(table: GroupTable, terms: MetricOptions) -> Floats:
 
 
 def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floats) -> TableValue:
-    """The largest difference over bins [Z, B] of the highest and the lowest group, and both."""
+    """The largest gap over bins between the highest and the lowest group, and both groups.
+
+    `top` and `bottom` are [Z, B, G].
+    """
     defined = are_comparable(takes_part, n)
     if not top.shape[1] or not top.shape[2]:
         return TableValue.of(np.full(len(n), np.nan), takes_part, n)
@@ -222,7 +223,9 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
     strata = np.arange(len(widest))
     value = apart[strata, widest]
     defined = defined & np.isfinite(value)
-    high, low = top[strata, widest].argmax(axis=1), bottom[strata, widest].argmin(axis=1)
+    high, others = top[strata, widest].argmax(axis=1), bottom[strata, widest]
+    others[strata, high] = np.inf  # even without a gap, the two are different groups
+    low = others.argmin(axis=1)
     gaps = top.max(axis=2, keepdims=True) - bottom, top - bottom.min(axis=2, keepdims=True)
     below, above = (np.where(np.isfinite(gap), gap, 0.0).max(axis=1) for gap in gaps)
     return TableValue.of(
@@ -255,8 +258,8 @@ SCORE_PARITY_GAP = replace(
     title="Score parity gap",
     short="score gap",
     aliases=("kolmogorov_smirnov",),
-    description="At a threshold, the gap between groups in the share of people who score at or "
-    "above it. The value is the largest gap over all thresholds.",
+    description="For each threshold, the share of people who score at or above the threshold, "
+    "and its gap between groups. The value is the largest gap over all thresholds.",
     source=citations.BEUTEL,
     other_tools="For two groups, the value is the Kolmogorov–Smirnov statistic (`ks_2samp` in "
     "SciPy).",
@@ -319,7 +322,7 @@ TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION
 
 _EXACT = (
     "The value is exact if each bin (range) of the score contains only one score; otherwise, the "
-    "report says how far from exact the value can be."
+    "report says how large the error of the value can be."
 )
 
 
@@ -350,7 +353,7 @@ def _read(fit: _Fit) -> dict[str, Any]:
 
 
 def _of_coefficient(fit: _Fit, best: int) -> dict[str, Any]:
-    """The functions of a coefficient: value, Wald's interval, and the test of the value `best`."""
+    """Fields of the record of a coefficient: value, Wald's interval, test of the value `best`."""
 
     def ends_of(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
         value, error, _ = _fit_groups(counts, fit)

@@ -47,7 +47,8 @@ class Ranked(Formula, kw_only=True):
     """A number from the histogram of a score; `errors_of` returns a bound of its error from bins.
 
     For a share of people, `counts_of` returns hits and people. `tests_of` returns the test named
-    `test`: its p-value is that of the value, within the error, that is nearest to the best value.
+    `test`. The p-value of this test is computed for the number that is nearest to the best value
+    within the bound of the error.
     """
 
     errors_of: Callable[[GroupCounts], Floats]
@@ -190,7 +191,7 @@ def rank_between(sides: Sides) -> Floats:
 
 
 def rank_error_between(sides: Sides) -> Floats:
-    """A bound of the error of this probability from ranks within bins."""
+    """A bound of the error of `rank_between`, because ranks within bins are unknown."""
     group, reference, single = sides.group.scores, sides.reference.scores, sides.group.single
     if group is None or reference is None or single is None:
         return np.zeros_like(sides.group.value)
@@ -228,7 +229,7 @@ SCORE_DISTRIBUTION = Formula(
 
 
 def _around_the_median(counts: GroupCounts) -> tuple[Ints, Ints, Ints]:
-    """People [Z, G] above the bin with the median of all people, in that bin, and with a score."""
+    """The numbers of people [Z, G] above the bin with the median, in this bin, and in all bins."""
     scores = require_scores(counts)
     median, people = median_bin(scores.everybody), scores.people.sum(axis=1)
     return (
@@ -252,7 +253,6 @@ def _scoring_error(counts: GroupCounts) -> Floats:
 
 SCORING_RATE = Ranked(
     id="scoring_rate",
-    cuts_score=True,
     short="scoring rate",
     family="score",
     description="The share of the group whose score is above the median of all people.",
@@ -270,7 +270,7 @@ SCORING_RATE = Ranked(
 
 
 def calibration_bins(scores: ScoreCounts) -> Ints:
-    """The number of the calibration bin of each bin of a histogram; -1 outside [0, 1].
+    """The index of the calibration bin of each bin of a histogram; -1 outside [0, 1].
 
     If there are at most twenty distinct values, each value is a bin; otherwise, [0, 1] is divided
     into ten equal bins, and the last bin includes 1.
@@ -282,7 +282,7 @@ def calibration_bins(scores: ScoreCounts) -> Ints:
 
 
 def find_tenth(score: Floats) -> Floats:
-    """The number of the bin of equal width in [0, 1] that contains a score; the last bin for 1."""
+    """The index of the bin of equal width in [0, 1] that contains a score; the last bin for 1."""
     return np.minimum(np.floor(score * CALIBRATION_BINS), CALIBRATION_BINS - 1)
 
 
@@ -291,7 +291,11 @@ def _is_within_one(scores: ScoreCounts) -> bool:
 
 
 class CalibrationBins(Frozen, eq=False):
-    """People, positives and Σ scores in each calibration bin, [Z, K, G], and the error of Σ."""
+    """Sums over people in each calibration bin, [Z, K, G].
+
+    `people` and `positives` are numbers of people. `expected` is the sum of the scores, and
+    `hidden` is a bound of the error of `expected`.
+    """
 
     people: Ints
     positives: Ints
@@ -410,4 +414,4 @@ RANKED_SCORES = replace(
     interval=of_ranked_scores,
     worked="",
 )
-"""The comparison `RANKED` for two histograms."""
+"""The comparison `RANKED` of two histograms."""

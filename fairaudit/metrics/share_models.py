@@ -29,7 +29,7 @@ from fairaudit.metrics.differential_fairness import (
     widest_log_ratios,
 )
 from fairaudit.metrics.disparities import Disparity
-from fairaudit.metrics.eligibility import are_comparable
+from fairaudit.metrics.eligibility import are_comparable, find_extremes
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, TableMetric, TableValue
 from fairaudit.metrics.rates import SELECTION_RATE
@@ -58,7 +58,7 @@ def _pool(table: GroupTable, hits: Floats, trials: Floats) -> PooledShares | Non
 
 @memoize
 def _pool_classes(table: GroupTable) -> list[list[PooledShares | None]]:
-    """The pooled shares of each class against the rest, by stratum: [Z][K]."""
+    """The pooled shares of each class against the rest, as nested lists [Z][K]."""
     plain = count_classes(table, NO_MINIMUM)
     trials = plain.counts.sum(axis=1)
     return [
@@ -84,7 +84,7 @@ def _pooled_epsilon(table: GroupTable, terms: MetricOptions) -> TableValue:
 
 
 def _interval_of_pooled(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
-    """The interval from the ends of all groups' shares together."""
+    """The interval of pooled ε, from simultaneous intervals for the shares of all groups."""
     plain = count_classes(table, terms.minimum)
     strata, classes, _groups = plain.counts.shape
     levels = np.broadcast_to(alpha, (strata,))
@@ -93,7 +93,7 @@ def _interval_of_pooled(table: GroupTable, terms: MetricOptions, alpha: Alpha) -
         known = [shares for shares in _pool_classes(table)[z] if shares is not None]
         if among.sum() < 2 or not known:
             continue
-        # With two classes, the ends of one determine those of the other.
+        # With two classes, the ends of one class determine the ends of the other class.
         count = max(int(among.sum()), 1) * (1 if classes == 2 else classes)
         ends = [shares.ends(float(levels[z]) / count) for shares in known]
         low, high = (np.log(np.stack(side)) for side in zip(*ends, strict=True))
@@ -247,7 +247,7 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
 
 
 def _spreads(table: GroupTable, terms: MetricOptions) -> tuple[TableValue, Floats, Floats]:
-    """The groups that take part, the log-probabilities [D, K, G], and their spreads [D, K]."""
+    """Plain ε, the log-probabilities [D, K, G] of D draws, and their spreads over groups [D, K]."""
     plain = count_classes(table, terms.minimum)
     among = plain.takes_part[0]
     nothing = np.full((1, len(table.classes), len(table.groups)), np.nan)
@@ -267,11 +267,8 @@ def _largest_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:
         return replace(plain, value=np.full(len(plain.value), np.nan))
     d, k = np.unravel_index(int(np.argmax(spreads)), spreads.shape)
     among = plain.takes_part[0]
-    high, low = (
-        int(pick(np.where(among, logs[d, k], worst)))
-        for pick, worst in ((np.argmax, -np.inf), (np.argmin, np.inf))
-    )
-    outcome, first, second = (np.array([index], dtype=np.int64) for index in (k, high, low))
+    first, second = find_extremes(logs[d, k][None], among[None], plain.n)
+    outcome = np.array([k], dtype=np.int64)
     ends = (np.where(among, logs, end) for end in (-np.inf, np.inf))
     highest, lowest = (
         pick(end, axis=-1, keepdims=True) for pick, end in zip((np.max, np.min), ends, strict=True)

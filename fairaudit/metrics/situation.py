@@ -88,7 +88,7 @@ Measure = Callable[[RowSides, RowSides, int, int], Mean]
 def _compare(
     group: GroupValues, reference: GroupValues, measure: Measure
 ) -> tuple[Floats, Floats, Floats]:
-    """Value, variance and people of each group; all are NaN for the reference itself."""
+    """The value, its variance and the number of people, each [Z, G]; NaN for the reference."""
     value, variance, people = np.full((3, *group.value.shape), np.nan)
     rows, others = group.rows, reference.rows
     if rows is None or others is None:
@@ -101,7 +101,7 @@ def _compare(
 
 
 def find_gaps(sides: RowSides, others: RowSides, z: int, g: int) -> Floats:
-    """The rate of the neighbours in the reference minus the rate of the neighbours in the group."""
+    """For each person: the rate of neighbours in the reference minus the rate in the own group."""
     sides, others = sides.one_by_one, others.one_by_one
     table, members = sides.table, sides.members(z, g)
     sample = choose_asked(table, z, members)
@@ -136,7 +136,7 @@ _OF_ROWS = "none: it belongs to a number with its own interval or a reason why i
 
 
 def _count_beyond(measure: Measure) -> Callable[..., SideEstimates]:
-    """A function that returns the number of examined people of the group beyond the threshold."""
+    """A function that estimates the share of examined people whose gap is beyond the threshold."""
 
     def sides(group: GroupValues, reference: GroupValues, z: int, g: int) -> SideEstimates:
         assert group.rows is not None
@@ -266,8 +266,10 @@ DISPARITIES = (
         title="Situation testing, worse off",
         short="situation",
         aliases=("situation_test",),
-        description="The share of people in the group for whom similar people in the reference "
-        f"have better outcomes, by a gap of at least `t` ({THRESHOLD} by default). {_GAP}",
+        description="For each person in the group, compare similar people in the reference with "
+        "similar people in the group. The value is the share of people for whom those in the "
+        "reference have better outcomes, by a gap of at least `t` in this direction "
+        f"({THRESHOLD} by default). {_GAP}",
         caution=_TAKEN,
         source=citations.LUONG,
         other_tools="Žliobaitė (§3.4.1) prints the same share, but compares one protected group "
@@ -279,8 +281,9 @@ DISPARITIES = (
         id="situation_testing_reversed",
         title="Situation testing, better off",
         short="situation, rev.",
-        description="The share of people in the group for whom similar people in the reference "
-        "have worse outcomes, by a gap of at least `t` in this direction "
+        description="For each person in the group, compare similar people in the reference with "
+        "similar people in the group. The value is the share of people for whom those in the "
+        "reference have worse outcomes, by a gap of at least `t` in this direction "
         f"({THRESHOLD} by default). {_GAP}",
         caution=_TAKEN,
         source=citations.LUONG,
@@ -298,8 +301,8 @@ _OF_PAIRS = {UNAWARENESS_VIOLATIONS.id, CAUSAL_DISCRIMINATION.id}
 def find_unmatched(evaluation: Evaluation) -> Floats | None:
     """The share of each group's people, [Z, G], without an equal person for a comparison.
 
-    For `unawareness_violations`, this is an equal person of the same group; for
-    `causal_discrimination`, of another group that takes part; for the twin test, of the reference.
+    The equal person must be in the same group for `unawareness_violations`, in another group that
+    takes part for `causal_discrimination`, and in the reference for the twin test. The result is
     None for all other metrics.
     """
     rows, metric = evaluation.table.rows, evaluation.metric

@@ -1,4 +1,4 @@
-"""`MetricOptions`: `Minimum` (key: spec/schema.py), reference, averages; `inference:`."""
+"""Options of metrics: minimum sizes (key in spec/schema.py), reference, averages, `inference:`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CORRECTIONS: Mapping[Correction, tuple[str, Callable[[Floats], Floats]]] = {
 
 
 class Family(StrEnum):
-    """The tests that are corrected together: those of the spec, of an outcome, or of a check."""
+    """Which tests are corrected together: all tests of the spec, of an outcome, or of a check."""
 
     SPEC = "spec"
     OUTCOME = "outcome"
@@ -74,17 +74,17 @@ class RatioInterval(StrEnum):
 
 
 class ZTest(StrEnum):
-    """The variance in a z test: that of both groups together, or that of each group."""
+    """The variance in a z test: of both groups together (pooled), or of each group."""
 
     POOLED = "pooled"
     UNPOOLED = "unpooled"
 
 
 class FisherTest(StrEnum):
-    """Whether Fisher's test counts tables that are as likely as the observed table in full or half.
+    """How Fisher's test counts tables that are as likely as the observed table: in full, or half.
 
-    Half agrees more often with the intervals of shares; in full, the error rate is never above the
-    level.
+    If they count half, the test agrees more often with the intervals of shares. If they count in
+    full, the error rate is never above the level.
     """
 
     EXACT = "exact"
@@ -122,8 +122,8 @@ class Inference(Frozen):
     """Whether t tests allow different variances of the groups (welch) or not. Example:
     `student`."""
     fisher: FisherTest = FisherTest.MID_P
-    """Whether Fisher's test counts tables as likely as the observed table half (mid_p) or in full.
-    Example: `exact`."""
+    """How Fisher's test counts tables that are as likely as the observed table: half (mid_p) or in
+    full. Example: `exact`."""
     yates: bool = False
     """Whether the z test of two shares uses the continuity correction. Example: `true`."""
 
@@ -147,7 +147,7 @@ DEFAULT_INFERENCE = Inference()
 
 
 class Towards(StrEnum):
-    """The shares in whose proportion pseudo-counts are added to the outcomes."""
+    """The shares of outcomes to which pseudo-counts are proportional."""
 
     OVERALL = "overall"
 
@@ -155,13 +155,15 @@ class Towards(StrEnum):
 class Parameters(Frozen):
     """The parameters of metrics, as a spec writes them; None or empty if not set.
 
-    - `smoothing` is the pseudo-count of each outcome, `concentration` the sum of all pseudo-counts.
-      With `towards`, pseudo-counts are proportional to the shares of all groups together;
-      otherwise, they are equal.
-    - `alpha` is the order of a generalized entropy. `utilities` are those of tp, fp, fn and tn.
+    - `smoothing` is the pseudo-count of each outcome, and `concentration` is the sum of all
+      pseudo-counts. With `towards`, pseudo-counts are proportional to the shares of all groups
+      together; otherwise, they are equal.
+    - `alpha` is the order of a generalized entropy. `utilities` are the utilities of tp, fp, fn and
+      tn.
     - `controls` are the columns that a regression holds fixed.
-    - `k` is the number of neighbours of a person, `t` the smallest gap between their rates that
-      counts, `lipschitz` the largest change of a score per unit of distance.
+    - `k` is the number of neighbours of a person. `t` is the smallest gap between the rates of
+      neighbours that counts. `lipschitz` is the largest allowed change of a score per unit of
+      distance.
     """
 
     smoothing: Annotated[Decimal | None, RARE] = None
@@ -244,12 +246,12 @@ class Minimum(Frozen):
     def admits(self, n: Ints | Floats, outcomes: Ints | None = None) -> Marks:
         """Marks groups that are large enough; `n` (of any shape) are the people in the denominator.
 
-        `outcomes` [Z, K, 1] are the outcomes of all people; `n` is then [Z, G].
+        `outcomes` [Z, K, 1] is the number of all people with each outcome; `n` is then [Z, G].
         """
         enough = np.ones(n.shape, np.bool_) if self.size is None else np.asarray(n >= self.size)
         if self.events is None or outcomes is None:
             return enough
-        # Integers of Python: people times survey weights in fixed point pass 64 bits.
+        # Python integers, because people times survey weights in fixed point can exceed 64 bits.
         people, of = np.asarray(n).astype(object)[:, None], outcomes.astype(object)
         total = of.sum(axis=1, keepdims=True)
         expected = (total > 0) & (people * of >= self.events * total)
@@ -309,10 +311,11 @@ class Weights(StrEnum):
     - `overlap` is n m / (n + m) for the people of both sides; it is large in strata with equal
       sides (Li, Morgan & Zaslavsky 2018, Balancing covariates via propensity score weighting, JASA
       113:390).
-    - `middle` is the mean of both sides' shares of people.
+    - `middle` is the mean of two shares: for each side, the share of its people who are in the
+      stratum.
     - `own` weighs each side by its own people. This does not standardise: it gives the crude rate
       over the strata with both sides.
-    - `uniform` weights are equal; `levels` are set in the spec.
+    - `uniform` weights are equal; `levels` are weights that the spec sets.
     """
 
     POOLED = "pooled"

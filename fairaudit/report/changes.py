@@ -52,10 +52,9 @@ _SAMPLING = {
         "two independent samples"
     ),
     Sampling.SAME_PEOPLE: (
-        "the same in both results, so changes are not tested: a worse value is "
+        "the same in both results{}, so changes are not tested: a worse value is "
         f"worse for these people. Intervals are {UNPAIRED}: a report does not record whose outcome "
-        "changed. For a paired test of rates, declare both models in one spec (`columns.models`). "
-        "If the people differ, use --different-people"
+        "changed. For a paired test of rates, declare both models in one spec (`columns.models`)"
     ),
     Sampling.PAIRED: (
         "the same, counted by both models: a worse check is worse for these people; "
@@ -126,11 +125,12 @@ def _verdict(changes: Changes) -> Iterator[Block]:
     if moved:
         rows = [_state_check(change, changes.alpha) for change in moved]
         yield Entries(rows, is_titled=True)
+    assumed = changes.assumed and f" ({changes.assumed})"
     yield Facts(
         [
             ("before", _origin(before)),
             ("after", _origin(after)),
-            ("people", _SAMPLING[changes.sampling]),
+            ("people", _SAMPLING[changes.sampling].format(assumed)),
         ]
     )
     if changes.conditions:
@@ -291,8 +291,8 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
         # The top of the report says once that the people are the same.
         return text + (f"; {change.why}" if change.why and not change.certain else "")
     text += "" if change.significant else ", not significant"
-    text += f": p {numbers.probability(test.p, alpha)} ({test.test}"
-    return text + (f"; {numbers.family(test, alpha)})" if test.family > 1 else ")")
+    text += f": p {numbers.probability(test.p, alpha)} ({test.test})"
+    return text + (f"; {numbers.adjusted_p(test, alpha)}" if test.family > 1 else "")
 
 
 def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:

@@ -100,7 +100,7 @@ def find(result: AuditResult, text: str) -> Finding:
     matches = match_ids(text, ids)
     if len(matches) > 1:
         listed = ", ".join(map(names.copied, matches))
-        what = f"{names.quoted(text)} fits {len(matches)} checks: give the whole id of one"
+        what = f"{names.quoted(text)} matches {len(matches)} checks: write the id of one"
         raise UsageError(what, list_known(matches, listed))
     return ranked[ids.index(matches[0])]
 

@@ -105,9 +105,13 @@ def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadlin
     if origin.rows is not None:
         rows = f"{numbers.whole(counted)} of {numbers.counted(origin.rows, 'row')}"
     if result.ledger.people != counted:
-        rows += f", {numbers.whole(result.ledger.people)} people"
+        rows += f" that count {numbers.whole(result.ledger.people)} people"
     if origin.weight is not None:
         rows += f", weighted by {names.name(origin.weight)}"
+    for word, is_bad in (("good", False), ("bad", True)):
+        found = [one for one in result.positives.items() if (one[0] in result.burdens) == is_bad]
+        selected = [text for of, text in found if of != "label" and text != "selected"]
+        rows += f"; selected: {numbers.first_few(selected)} ({word} for people)" * bool(selected)
     verdict = verdict_cell(result) if result.findings else None
     entries = (f"{names.name(key)}: {names.line(text)}" for key, text in origin.context.items())
     return AuditHeadline(verdict, title, counts, rows, "; ".join(entries))

@@ -159,11 +159,11 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
                 by_title.setdefault(entry.title, []).append((row, entry))
     for entries_of_subsets in by_title.values():
         subsets = [numbers.subset(row.by) for row, _ in entries_of_subsets]
-        listed = numbers.first_few(subsets, most or len(subsets), "; ")
+        listed = numbers.first_few(subsets, most or len(subsets))
         text = f"{metric_titles.entry(entries_of_subsets[0][1])} by {listed}"
         known = [pair for pair in entries_of_subsets if not math.isnan(pair[1].departure)]
         if worst := describe_worst(known, entries_of_subsets, "value"):
-            text += f"; {worst}"
+            text += f". T{worst.removeprefix('t')}"
         rows.append((Cell("no limit", Tone.MUTED), text))
     if rows:
         yield Entries(rows)
@@ -261,8 +261,8 @@ def _validity(result: AuditResult) -> str:
         return (
             "measures of errors assume that the label is correct. If the label records who was "
             "caught or hired in the past, parity with the label repeats these decisions. "
-            "Whether the label measures what it should is a judgement that no number here "
-            "contains."
+            "No number here can show whether the label measures what it should measure: somebody "
+            "must judge this."
         )
     if any(definition.family == "independence" for definition in result.definitions):
         return (
@@ -280,7 +280,7 @@ def _harms(result: AuditResult) -> str:
     if families & {"independence", "conditional"}:
         kinds.append("who gets what (allocation)")
     if families & {"separation", "sufficiency", "accuracy"}:
-        kinds.append("who is affected by errors, and how often (allocation, quality of service)")
+        kinds.append("who is affected by errors (allocation and quality of service)")
     if not kinds:
         return ""
     return (

@@ -10,6 +10,7 @@ from fairaudit.base import names
 from fairaudit.base.errors import Place
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence.clusters_and_pairs import SIMULTANEOUS
+from fairaudit.evidence.records import ComparisonPart
 from fairaudit.evidence.value_intervals import SIDAK, UNPAIRED
 from fairaudit.evidence.value_tests import EQUAL_CHANGES
 from fairaudit.judge import Check, Finding, Limit, Status
@@ -138,9 +139,11 @@ class Diagnostic(Frozen):
         # The picture shows the rates of the positive outcome, even if the other outcome decides ε.
         title, positive = metric_titles.title(metric, check.of), result.positives.get(check.of)
         title += "" if check.of in metric_titles.UNNAMED else metric_titles.whose(check.of)
-        title += f" ({positive})" if positive and is_share else ""
+        is_other = is_share and parts[0].outcome != "positive"
+        other = f", the opposite of {names.quoted(parts[0].outcome or '')}" if is_other else ""
+        title += f" ({positive}{other})" if positive and is_share else ""
         rules = [] if is_share else [*limit_rules(finding, metric)]
-        digits = max(digits_of(rows, rules), headlines.digits_of_sides(finding, parts[0]))
+        digits = max(digits_of(rows, rules), _digits_of_sides(result, finding, parts[0]))
         rules = [*limit_rules(finding, metric, digits)] if rules else []
 
         def place(row: RateRow) -> tuple[bool, bool, float]:
@@ -248,7 +251,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     if estimate is not None and not estimate.suppressed:
         of = finding.check.of
         if of not in metric_titles.UNNAMED:  # one of several models
-            yield from labelled("outcome", [_positives(result, {"label": "label", of: "selected"})])
+            yield from labelled("outcome", [_outcome(result, of)])
         yield from labelled("means", [_meaning(result, finding)])
         yield from labelled("who", _who(result, finding))
         yield from labelled("value", [finding_facts.derivation(finding)])
@@ -260,12 +263,10 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
             for breach in finding.crossed
             if breach.stratum != finding.stratum or breach.group not in {(), finding.first}
         ]
+        pairs = [[part for part in (breach.group, breach.stratum) if part] for breach in others]
         texts = [
-            (
-                " in ".join(names.people(part) for part in (breach.group, breach.stratum) if part)
-                + f" {headlines.ends(finding, breach.signed_value)}"
-            ).strip()
-            for breach in others
+            f"{' in '.join(map(names.people, pair))} {headlines.ends(finding, value)}".strip()
+            for pair, value in zip(pairs, (one.signed_value for one in others), strict=True)
         ]
         is_below = any(breach.signed_value < 0 for breach in others)
         sign = " (negative: below)" * (is_below and getattr(finding.limit, "below", None) is None)
@@ -284,11 +285,8 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     alpha = finding.check.inference.alpha
     for reversal in finding.reversals[:1]:
         # Both groups, overall and at the same mix of strata.
-        columns = (
-            _aligned(reversals.sides(reversal)),
-            _aligned(reversals.shares(reversal.crude_pair)),
-            reversals.mixed(reversal),
-        )
+        overall, mixed = reversals.overall_and_mixed(reversal)
+        columns = (_aligned(reversals.sides(reversal)), _aligned(overall), mixed)
         first, second = map("  ".join, zip(*columns, strict=True))
         mix = f"at the same mix of {reversals.name_given(reversal)}"
         yield from labelled("who", [f"{first} {mix}", f"{second} {mix}"])
@@ -374,7 +372,7 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
         elif part.outcome is not None:
             is_selected = part.outcome == "positive" and finding.check.of != "label"
             title = "selected" if is_selected else names.quoted(part.outcome)
-        digits = headlines.digits_of_sides(finding, part)
+        digits = _digits_of_sides(result, finding, part)
         for side in part.sides:
             rate = metric_titles.rate(part.metric, side.estimate, digits)
             value, _, counts = rate.partition(" (")
@@ -390,6 +388,16 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
     if len(lines) > 1:
         lines[-1] += _reference(result, finding)
     return lines
+
+
+def _digits_of_sides(result: AuditResult, finding: Finding, part: ComparisonPart) -> int:
+    """The number of decimals for both rates of a check, the same for all models."""
+    check, alike = finding.check, [finding]
+    if check.of not in metric_titles.UNNAMED:
+        asked = check.metric_id, check.by
+        alike = [one for one in result.findings if (one.check.metric_id, one.check.by) == asked]
+    parts = [(one, own) for one in alike for own in checks.deciding_parts(one)]
+    return max(headlines.digits_of_sides(*pair) for pair in parts if pair[1].metric == part.metric)
 
 
 def _meaning(result: AuditResult, finding: Finding) -> str:
@@ -408,13 +416,19 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
     for one in cases.split("; "):
         if one.startswith(case):
             whom = one.removeprefix(case)
-            text = f"{whom[:1].upper()}{whom[1:]}: {text[:1].lower()}{text[1:]}"
-    if check.of not in metric_titles.UNNAMED:
-        return text  # the line above has the outcome
-    of_score = Requirement.PREDICTION not in record.requirements
-    words = {"label": "positive label"} | ({} if of_score else {check.of: "selected"})
-    values = _positives(result, words)
+            text = f"The share of {whom}: {text[:1].lower()}{text[1:]}"
+    if label := result.positives.get("label"):
+        text = text.replace("a positive label", f"the label {label}")
+        text = text.replace("a negative label", f"a label other than {label}")
+    if check.of not in metric_titles.UNNAMED or Requirement.PREDICTION not in record.requirements:
+        return text  # the outcome is in the line above, or it is the score
+    values = _positives(result, {check.of: "selected"})
     return f"{text} ({values})" if values else text
+
+
+def _outcome(result: AuditResult, of: str) -> str:
+    words = {"label": "label" + " of all models" * (len(result.positives) > 2)}
+    return _positives(result, words | {of: "selected"})
 
 
 def _positives(result: AuditResult, words: Mapping[str, str]) -> str:
@@ -520,15 +534,16 @@ def _missing(finding: Finding) -> str:
         return "missing values of other groups could change the verdict" if bounds.turns else ""
     if bounds.low is None or bounds.high is None:
         return f"{who}: their effect on the value is not calculated; it could change the verdict"
-    value = f"{who}: the value could be {headlines.ends(finding, bounds.low, bounds.high)}"
+    ends = headlines.ends(finding, bounds.low, bounds.high)
+    value = f"depending on {who}, the value can be {ends}"
     if finding.status is Status.INCONCLUSIVE and not bounds.turns:
         return value  # together with other people left out, these may still change the verdict
     # People of unknown group may form another group, which can make a verdict worse.
     worst = Status.WARN if finding.check.fail is None else Status.FAIL
     is_open = bounds.missing_group and finding.status is not worst
-    compared = " for the compared groups" * bool(is_open)
+    compared = " if all of them are in the compared groups" * bool(is_open)
     turn = "could change" if bounds.turns else f"is the same{compared}"
-    return f"{value}, and the verdict {turn}"
+    return f"{value}; the verdict {turn}"
 
 
 def _unseen(result: AuditResult, finding: Finding) -> str:
@@ -563,8 +578,8 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
         return ""
     by_limits = headlines.bounds(finding)
     coarser = [
-        f"by {numbers.subset(by)} alone "
-        f"({numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=3)})"
+        f"{numbers.subset(by)} "
+        f"{numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=3)}"
         for by, estimate in values
     ]
     first = any(
@@ -572,8 +587,8 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
         for row in result.lattice
         for appearance in row.appears
     )
-    text = f"within the limit if compared {' or '.join(coarser)}"
-    return f"{text}: the gap appears only in the combination" if first else text
+    text = f"by fewer columns, the value is within the limit: {', '.join(coarser)}"
+    return f"{text}. The gap appears only in the combination" if first else text
 
 
 def _compare_in_strata(result: AuditResult, finding: Finding) -> Iterator[str]:

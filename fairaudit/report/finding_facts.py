@@ -55,8 +55,8 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
             worse, _ = map(headlines.side, sides_of_gap(finding))
             people = f"{affected.shortfall:,.1f} {'more' if affected.burden else 'fewer'}"
             people += f" {people_of_gap(finding, affected.shortfall)}"
-            text = f"{people} than at the rate of both groups together"
-            yield "people", f"{worse}: {text}"
+            text = f"{people} than there would be at the rate of both groups together"
+            yield "people", f"{worse}: there are {text}"
         if finding.status is not Status.PASS:
             yield from labelled("few", [few_people(finding)])
     others, alpha = [], finding.check.inference.alpha
@@ -157,15 +157,14 @@ def _missing(finding: Finding) -> Iterator[str]:
         yield f"missing values could put {groups} over a limit"
     if not bounds.missing_group:
         return
-    same = "the same rate for people with unknown group"
-    spread = "that people with unknown group are spread over the groups by size"
+    spread = "spread over the groups in proportion to their sizes"
     for assumption, low, high in (
-        (same, bounds.apart_low, bounds.apart_high),
+        ("left out", bounds.apart_low, bounds.apart_high),
         (spread, bounds.proportional_low, bounds.proportional_high),
     ):
         if low is not None and high is not None:
             ends = dict.fromkeys((numbers.number(low), numbers.number(high)))
-            yield f"assuming {assumption}: {' to '.join(ends)}"
+            yield f"if people with unknown group are {assumption}, the value is {' to '.join(ends)}"
 
 
 _ERRORS = {"fp": "false positive", "fn": "false negative", "tp": "true positive"}
@@ -258,7 +257,7 @@ def people_to_limit(finding: Finding) -> list[str]:
     if affected.to_limit:
         texts.append(f"with {who(affected.to_limit)}, {worse} would be within the limit")
     if affected.to_parity:
-        more = f"with {numbers.whole(affected.to_parity)} {way}, it would equal {better}"
+        more = f"with {numbers.whole(affected.to_parity)} {way}, both rates would be equal"
         alone = f"with {who(affected.to_parity)}, {worse} would have the same rate as {better}"
         texts.append(more if texts else alone)
     if affected.flips:
@@ -272,8 +271,8 @@ def few_people(finding: Finding) -> str:
     if gap is None:
         return ""
     sides = [
-        f"{numbers.gap(distance)} (if its rate is {side})"
-        for distance, side in ((gap.down, "lower"), (gap.up, "higher"))
+        f"less than {numbers.gap(distance)} {side}"
+        for distance, side in ((gap.down, "below"), (gap.up, "above"))
         if not math.isnan(distance)
     ]
     groups = numbers.group_in(gap.group, gap.stratum)
@@ -281,13 +280,10 @@ def few_people(finding: Finding) -> str:
     if any(side.estimate.weighted for side in finding.parts[0].sides):
         size += ", effective sizes"
     level = "" if gap.level is None else f" (test level {f'{gap.level:.3g}'.removeprefix('0')})"
-    gap_words = (
-        f"a gap of less than {' or '.join(sides)}"
-        if sides
-        else "even the widest possible gap to the other rate"
-    )
-    power = f"which it finds in fewer than {100 * gap.power:g} % of samples of this size"
-    return f"{groups} ({size}): the test may miss {gap_words}, {power}{level}"
+    apart = f"a rate that is {' or '.join(sides)} the other rate"
+    missed = apart if sides else "even the widest possible gap to the other rate"
+    power = f"it finds such a gap in fewer than {100 * gap.power:g} % of samples of this size"
+    return f"the test of {groups} ({size}) may miss {missed}: {power}{level}"
 
 
 def not_judged(finding: Finding) -> Iterator[str]:

@@ -152,7 +152,8 @@ def value(finding: Finding) -> str:
     if estimate is None:
         return ""
     scale, unit = _unit(finding)
-    text = numbers.estimate_beside(estimate, bounds(finding), digits(finding), scale)
+    by_limits = bounds(finding) + [Decimal(0)] * bool(unit)
+    text = numbers.estimate_beside(estimate, by_limits, digits(finding), scale)
     return text + unit * text[-1].isdigit()
 
 
@@ -212,7 +213,7 @@ def limits(finding: Finding, *, as_written: bool = False) -> str:
 
 
 def limit_words(finding: Finding, limit: Limit | ReversalLimit | None) -> str:
-    """A limit with its unit: `above 10 points`, of ε `above 5: e^5 = 148 times as likely`."""
+    """A limit with its unit: `above 10 points`, of ε `above 5: e^5 = 148 times as likely in …`."""
     text, unit = str(limit), ""
     if isinstance(limit, Limit):
         scale, unit = _unit(finding)
@@ -222,9 +223,9 @@ def limit_words(finding: Finding, limit: Limit | ReversalLimit | None) -> str:
         log = limit.above or Decimal(0)
         if is_epsilon and not getattr(metric, "subtracts_label", False) and 0 < log < _MOST_LOG:
             factor = float(f"{math.exp(log):.3g}")
-            unit = f": e^{log} = {factor:,g} times as likely"
+            unit = f": e^{log} = {factor:,g} times as likely in one group as in another"
     bounds, evidence, asked = text.partition(", if ")
-    return f"{bounds}{unit}{evidence}{asked}"
+    return f"{bounds}{unit.removesuffix('s' * bounds.endswith(' 1'))}{evidence}{asked}"
 
 
 def _sentence(finding: Finding) -> str:
@@ -256,7 +257,9 @@ def _sentence(finding: Finding) -> str:
         title = metric_titles.title(check.metric.id, check.of)
         if finding.first:
             text = f"{title} of {names.people(finding.first)} is {with_limit(finding)}"
-    return f"{of}{text}{_where(finding)}" if text else f"{of}{_plain(finding)}"
+    where = _where(finding)
+    where = f", judged with{where[1:]}" if estimate.unsmoothed else where
+    return f"{of}{text}{where}" if text else f"{of}{_plain(finding)}"
 
 
 def divergence(finding: Finding, subgroup: Subgroup) -> str:
@@ -302,7 +305,9 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
     if part.outcome is None:
         sides = first, second
         return contrast(part.metric, check.of, sides, apart, burden=check.burden) if apart else ""
-    high, low = sorted((first, second), key=lambda rated: -rated.estimate.value)
+    high, low = first, second
+    if estimate.unsmoothed is None:
+        high, low = sorted((first, second), key=lambda rated: -rated.estimate.value)
     occurs, name = names.quoted(part.outcome), symbol(finding)
     if low.estimate.value == 0 < high.estimate.value and estimate.value == math.inf:
         return f"{occurs} occurs in {side(high)}, never in {side(low)} ({name} {value(finding)})"
@@ -313,7 +318,10 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         text = contrast(SELECTION_RATE.id, check.of, (high, low), often, burden=check.burden)
     else:
         text = f"{occurs} is {apart[1]} {side(high)} as for {side(low)}"
-    return f"{text} ({name} {value(finding)}: {apart[0].split()[0]} = e^{name})"
+    number, _, raw = value(finding).removesuffix(" without smoothing)").partition(" (")
+    raw = f"a rate of 0 makes it {raw}" if raw == "∞" else raw
+    raw = f"; without smoothing, {raw}" if raw else ""
+    return f"{text} ({name} {number}: {apart[0].split()[0]} = e^{name}{raw})"
 
 
 def _apart(finding: Finding, part: ComparisonPart, estimate: Estimate) -> tuple[str, str] | None:
@@ -323,6 +331,8 @@ def _apart(finding: Finding, part: ComparisonPart, estimate: Estimate) -> tuple[
     if part.outcome is not None:
         # If an outcome is N times as likely on one side as on the other, ε is the logarithm of N.
         high, low = max(a, b), min(a, b)
+        if estimate.unsmoothed is not None and estimate.value < _MOST_LOG:
+            high, low = math.exp(estimate.value), 1.0
         if not (low > 0 and math.isclose(math.log(high / low), estimate.value, rel_tol=_NEAR)):
             return None
         factor = numbers.number_beside(high / low, [Decimal(1)], digits=2)
@@ -381,7 +391,7 @@ def contrast(
     first, second = map(side, sides)
     if not size:
         return f"{title} of {first} and of {second} is the same"
-    last = first.rpartition(" ")[2].casefold()
+    last = first.rpartition(" ")[2].strip("'\"").casefold()
     is_plural = last in {"men", "women", "people"} or (last[-1:] == "s" and last[-2:] != "ss")
     plural = len(sides[0].group) == 1 and is_plural
     happens = metric_titles.happens(metric, of, burden=burden, plural=plural)
@@ -406,12 +416,16 @@ def _plain(finding: Finding) -> str:
     groups = [names.people(group) for group in checks.pair_of(finding) if group]
     parts = checks.deciding_parts(finding)
     outcome = parts[0].outcome if len(parts) == 1 else None
-    which = "" if outcome is None else f"{names.quoted(outcome)}, "
+    which = ""
     if checks.averages_classes(finding) and finding.decided_by is not None:
         which = f"farthest in class {names.quoted(finding.decided_by)}: "
-    if parts and not parts[0].of and getattr(finding.check, "over_groups", None):
-        groups, which = [*map(side, parts[0].sides)], "farthest: "
-        which += f"{ends(finding, parts[0].value)} for " if len(parts) == 1 else ""
+    if parts and getattr(finding.check, "over_groups", None):
+        pairs = {part.of: " against ".join(map(side, part.sides)) for part in parts}
+        far = (f"{pair} by {names.name(of)}" if of else pair for of, pair in pairs.items())
+        size = f"{ends(finding, parts[0].value)} for " * (len(parts) == 1)
+        groups, which = [", ".join(far)], f"farthest: {size}"
+    if groups and outcome is not None and not which:
+        return f"{text} for {names.quoted(outcome)}, {' against '.join(groups)}"
     return f"{text} ({which}{' against '.join(groups)})" if groups else text
 
 
@@ -432,7 +446,8 @@ def beyond_words(finding: Finding) -> str:
     is_low = is_low and (limit.above is None or estimate.value <= float(limit.above))
     scale, unit = _unit(finding)
     limit = limit if scale == 1 else limit.scaled(scale)
-    return f"below {limit.below}{unit}" if is_low else f"above {limit.above}{unit}"
+    text = f"below {limit.below}" if is_low else f"above {limit.above}"
+    return text + unit.removesuffix("s" * text.endswith(" 1"))
 
 
 def _reversals(finding: Finding, check: ReversalCheck) -> str:
@@ -449,18 +464,17 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
     if not finding.reversals[0].is_significant(finding.check.inference.alpha):
         text += f"; this {reversals.MAY_BE_CHANCE}"
     others = len(finding.reversals) - 1
-    return text + (f"; {numbers.whole(others)} similar findings" if others else "")
+    return text + (f" (and {numbers.counted(others, 'similar finding')})" if others else "")
 
 
 def reversal_headline(reversal: Reversal, title: str) -> str:
     """A sentence on the gap between two groups overall and within strata."""
-    first, second = (names.quoted(n) if " " in n else n for n in reversals.sides(reversal))
-    size, within = reversals.gap(reversal.crude), reversals.within(reversal)
-    if reversal.kind is ReversalKind.OPPOSITE:
-        size = f"{size} overall" if reversal.crude else "the same overall"
-        return f"compared with {second}, {title} of {first} is {size}, {within}"
-    size = f"{size} overall than" if reversal.crude else "the same as"
-    return f"{title} of {first} is {size} that of {second}, but {within}"
+    first, second = reversals.sides(reversal)
+    within = reversals.within(reversal)
+    gap = reversals.gap(reversal.crude)
+    size = f"{gap} overall than" if reversal.crude else "the same overall as"
+    but = "" if reversal.kind is ReversalKind.OPPOSITE else "but "
+    return f"{title} of {first} is {size} that of {second}, {but}{within}"
 
 
 def symbol(finding: Finding) -> str:

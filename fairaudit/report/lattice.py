@@ -272,7 +272,7 @@ def _appearing(result: AuditResult, most: int | None) -> Iterator[Block]:
     if shown:
         rows = []
         for first, *others in shown:
-            text = sentence(first, alpha) + ("; also by " if others else "")
+            text = sentence(first, alpha) + (". The gap also appears in " if others else "")
             text += " and ".join(
                 f"{_rate(other)} ({numbers.percent(other.estimate.value)} against "
                 f"{numbers.percent(other.apart.other.value)})"
@@ -313,26 +313,25 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
         "A gap first appears in a group by two or more columns if two conditions are met. First, "
         f"the group differs by more than {least} from all other people, and in the same direction "
         "from the rest of each larger group that contains it. All these differences are "
-        f"significant (their largest p is {corrected}). Second, no larger group has such a gap: a "
-        f"difference from all other people in that direction, of more than {least} and with "
-        f"p < {inference.alpha:g} (uncorrected). The larger groups may still have a gap: see their "
-        "intervals."
+        f"significant (their largest p is {corrected}). Second, none of these larger groups has "
+        "such a gap: a difference from all other people in that direction, of more than "
+        f"{least} and with p < {inference.alpha:g} (uncorrected). They may still have a gap: see "
+        "their intervals."
     )
 
 
 def sentence(appearance: Appearance, alpha: float) -> str:
     """A sentence on a group compared with everybody else, its larger groups, and the new gap."""
-    of_class = "" if appearance.of_class is None else f", class {names.name(appearance.of_class)}"
+    of_class = "" if appearance.of_class is None else f", class {names.name(appearance.of_class)},"
     beside = appearance.apart
     ends = numbers.bounds(beside.low, beside.high, numbers.points)
-    *others, last = (names.name(column) for column, _ in appearance.group)
     p, test = "", appearance.significance
     if test is not None:
         corrected = "adjusted p" if test.correction != "none" else "p"
-        p = f" ({corrected} {numbers.probability(test.adjusted, alpha)})"
+        p = f", {corrected} {numbers.probability(test.adjusted, alpha)}"
     if len(appearance.parents) == 2:
         first, second = (_parent(parent, alpha) for parent in appearance.parents)
-        parents = f"the groups it is part of: {first}, {second}"
+        parents = f"The larger groups do not show this gap: {first}, {second}"
     else:
 
         def on_its_side(parent: Parent) -> float:
@@ -341,16 +340,14 @@ def sentence(appearance: Appearance, alpha: float) -> str:
 
         nearest = _parent(max(appearance.parents, key=on_its_side), alpha)
         count = len(appearance.parents)
-        parents = f"of the {count} groups it is part of the nearest is {nearest}"
+        parents = f"The {count} larger groups do not show this gap; the nearest is {nearest}"
     digits = numbers.digits_of_gaps([(appearance.estimate.value, beside.other.value)])
     return (
-        f"{names.describe_group(appearance.group)}: {_rate(appearance)}{of_class} "
+        f"{names.describe_group(appearance.group)}: {_rate(appearance)}{of_class} is "
         f"{numbers.percent(appearance.estimate.value, digits)} "
-        f"({numbers.counts(appearance.estimate)}) against "
-        f"{numbers.percent(beside.other.value, digits)} of everybody else, "
-        f"{numbers.points(beside.difference)} points {ends}{p}; "
-        f"{parents}: the gap first appears where "
-        f"{', '.join(others)} and {last} meet"
+        f"({numbers.counts(appearance.estimate)}), against "
+        f"{numbers.percent(beside.other.value, digits)} of everybody else "
+        f"({numbers.points(beside.difference)} points {ends}{p}). {parents}"
     )
 
 

@@ -40,6 +40,7 @@ _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 """A character that could begin or end emphasis, except within a word."""
 _REFERENCE = re.compile(r"(?i)@|#(?=\w)|gh-(?=\d)|:(?=//)|www(?=\.)|:(?=[\w+-]+:)(?!\d\d:)")
 """A character that begins a mention, issue, address or emoji; not the colon of a time of day."""
+_BROKEN = rf"\g<0>{JOINER}"
 _START = re.compile(r"^(?:(?=[-+=:])|\d{1,9}(?=[.)]))")
 """The beginning of a list, rule, underlined heading or table; a backslash is inserted after it."""
 _SPACES = re.compile(r"^ +| +$| {2,}")
@@ -70,7 +71,7 @@ def running(text: str, indent: str = "") -> str:
 def summary(text: str) -> str:
     """A text within an HTML element, in which Markdown is not read."""
     plain = printable(shortened(text, LONGEST_NAME))
-    return html.escape(_REFERENCE.sub(_broken, _isolated(plain)), quote=False).replace("$", "&#36;")
+    return html.escape(_REFERENCE.sub(_BROKEN, _isolated(plain)), quote=False).replace("$", "&#36;")
 
 
 def code(text: str, most: int = LONGEST) -> str:
@@ -98,7 +99,7 @@ def _escaped(text: str) -> str:
 
 
 def _inert(text: str) -> str:
-    return _UNDERSCORE.sub(r"\\_", _REFERENCE.sub(_broken, text).translate(_ESCAPED))
+    return _UNDERSCORE.sub(r"\\_", _REFERENCE.sub(_BROKEN, text).translate(_ESCAPED))
 
 
 @cache
@@ -113,10 +114,6 @@ def _isolated(text: str) -> str:
     if text.isascii():
         return text
     return RIGHT_TO_LEFT.sub(lambda match: f"{ISOLATE}{match[0]}{ISOLATED}", text)
-
-
-def _broken(match: re.Match[str]) -> str:
-    return f"{match[0]}{JOINER}"
 
 
 def _keep_spaces(match: re.Match[str]) -> str:

@@ -226,20 +226,16 @@ def starred_p(test: Significance | None, alpha: float, mark: str = "") -> str:
     return f"{compact_probability(test.p, alpha)}{mark}{'*' if test.adjusted < alpha else ''}"
 
 
-def family(test: Significance, alpha: float) -> str:
-    """The p-value, corrected for the tests of a family: `.0369 by Holm over 6`."""
-    method = "uncorrected, one of" if test.correction == "none" else f"by {test.correction} over"
-    return f"{probability(test.adjusted, alpha).removeprefix('= ')} {method} {whole(test.family)}"
-
-
 def corrected_over(test: Significance, noun: str = "test") -> str:
-    """The correction of a p-value and the size of its family: `Holm, 11 tests`."""
-    method = "uncorrected, one of" if test.correction == "none" else f"{test.correction},"
-    return f"{method} {counted(test.family, noun)}"
+    """The correction of a p-value and its family: `corrected for 11 tests, method of Holm`."""
+    family = counted(test.family, noun)
+    if test.correction == "none":
+        return f"uncorrected, one of {family}"
+    return f"corrected for {family}, method of {test.correction}"
 
 
 def adjusted_p(test: Significance, alpha: float, noun: str = "test") -> str:
-    """The adjusted p-value, with its correction for several tests: `p = .0123 (Holm, 11 tests)`."""
+    """The adjusted p-value with its correction: `p = .0123 (corrected for 11 tests, …)`."""
     p = f"p {probability(test.adjusted, alpha)}"
     return f"{p} ({corrected_over(test, noun)})" if test.family > 1 else p
 

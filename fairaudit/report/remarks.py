@@ -85,9 +85,8 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     disparities = [row for row in reviewed if row.finding.worse_off or row.finding.second]
     adjusted = [one for row in disparities if (one := reversals.find_adjusted(result, row.finding))]
     found = [*adjusted, *(one for row in evident for one in row.finding.reversals)]
-    texts = [f"Find the cause of this: {row.split_headline[0]}." for row in disparities[:_SHOWN]]
-    if (more := len(disparities) - _SHOWN) > 0:
-        texts.append(f"Do the same for {numbers.counted(more, 'more check')} over a limit.")
+    over = numbers.counted(len(disparities), "check")
+    texts = [f"Find the cause of each gap over a limit ({over})."] if disparities else []
     if found:
         by = dict.fromkeys(names.name(one.attribute) for one in found)
         strata = dict.fromkeys(names.name(name) for one in found for name in one.given)
@@ -132,10 +131,6 @@ def explain_evidence(every: Iterable[Diagnostic]) -> Iterator[str]:
         yield "conclusive: the whole interval is over the limit"
 
 
-_SHOWN = 2
-"""Maximum number of checks that the next steps name."""
-
-
 def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
     """How many checks passed and how close they are; what a passing audit may have missed."""
     passed = [row for row in every if row.finding.status is Status.PASS]
@@ -143,8 +138,11 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
         closest = min(passed, key=distance)
         is_told = math.isfinite(distance(closest))
         value = headlines.value(closest.finding)
-        beside = "" if value in closest.headline else f"{value}; "
-        text = f"{closest.headline} ({beside}{closest.limit})"
+        beside = "" if value.partition(" (")[0] in closest.headline else f"{value}; "
+        found = [one for row in every for one in row.finding.reversals]
+        is_reversed = any(reversals.is_of_gap(one, closest.finding) for one in found)
+        other = "; the check of Simpson's reversals looks at this gap within strata" * is_reversed
+        text = f"{closest.headline} ({beside}{closest.limit}{other})"
         text = f". The check closest to its limit: {text}" if is_told else ""
         yield f"{count_passes(every)}{text}"
     elif gaps := [row.finding for row in passed if finding_facts.few_people(row.finding)]:
@@ -167,12 +165,12 @@ def uncovered(result: AuditResult) -> Iterator[str]:
     open_ = [(row, entry) for row, entry in limited if not entry.judged]
     if not open_:
         return
-    text = f"This spec sets limits in {len(limited) - len(open_)} of {len(limited)} cases "
-    text += "(a case: one measure by one combination of columns)"
+    text = f"{len(limited) - len(open_)} of {len(limited)} results have a limit (a result: one "
+    text += "measure by one combination of columns)"
     urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
     known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
     of_urgent = [pair for pair in known if pair[1].metric in urgent]
-    if worst := describe_worst(of_urgent or known, open_, "{} in the other cases", 3):
+    if worst := describe_worst(of_urgent or known, open_, "{} without a limit", 3):
         text += f". T{worst.removeprefix('t')}"
     yield text
 
@@ -219,11 +217,11 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
         return
     widest = max(evident, key=lambda reversal: reversal.swing)
     title = metric_titles.title(widest.rate, widest.of)
-    text = f"no check covers this: {headlines.reversal_headline(widest, title)}"
+    text = f"No check covers this: {headlines.reversal_headline(widest, title)}"
     if widest.significance is not None:
         p = numbers.adjusted_p(widest.significance, alpha, "comparison")
-        text += f"; the opposite directions are significant: {p}"
-    yield text + (f"; {len(evident) - 1:,} similar findings" if len(evident) > 1 else "")
+        text += f". The opposite directions are more than chance: {p}"
+    yield text + (f". Similar findings: {len(evident) - 1:,}" if len(evident) > 1 else "")
 
 
 _MOST = 6

@@ -165,7 +165,7 @@ def _explain(
     result: AuditResult, facts: list[tuple[str, str]], *, gone: bool, patterns: bool
 ) -> Iterator[Block]:
     """The meaning of the words of the section, and how to read its numbers."""
-    inference, minimum = result.provenance.inference, result.provenance.minimum
+    inference = result.provenance.inference
     alpha = f"{inference.alpha:g}"
     if gone:
         is_raw = inference.correction is Correction.NONE
@@ -187,16 +187,9 @@ def _explain(
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
         "interval and the Cochran–Mantel–Haenszel test; the note on the strata has the gaps with "
         "other weights. The column “of people”: the stratum's share of the people of both groups "
-        "(not its Mantel–Haenszel weight). A reversal is not more certain than the less "
-        "certain of its two gaps."
+        "(not its Mantel–Haenszel weight). A reversal is not more certain than the less certain of "
+        "its two gaps."
     )
-    minimums = {"min_size": minimum.size, "min_events": minimum.events}
-    if rules := [f"`{name}`" for name, value in minimums.items() if value is not None]:
-        looks = "applies" if len(rules) == 1 else "apply"
-        text += (
-            f" {' and '.join(rules)} {looks} to both groups as a whole; strata may be smaller, see "
-            "the counts."
-        )
     yield Paragraph(text, Tone.MUTED)
 
 
@@ -224,23 +217,23 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     )
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
     other_weights = (
-        f"with other weights, the gap after adjustment is {mixed} points (each stratum weighted by "
-        f"its number of people in both groups) or {within} points (weighted by the mean of the "
-        "shares of both groups that are in the stratum). The overall gap of "
-        f"{numbers.points(reversal.crude)} points is the sum of these {within} points and of "
-        f"{numbers.points(reversal.composition)} points, because the two groups are spread "
-        "differently over the strata. These numbers do not show a cause"
+        f"With other weights, the gap after adjustment is {mixed} points (weight of a stratum: its "
+        f"people of both groups) or {within} points (weight: the mean of two shares, how much of "
+        f"each group is in the stratum). The overall gap of {numbers.points(reversal.crude)} "
+        f"points has two parts: {within} points (the last of these gaps), and "
+        f"{numbers.points(reversal.composition)} points because the groups are spread differently "
+        "over the strata. These numbers do not show a cause"
     )
     notes = [other_weights, *_tests(reversal, inference)]
     if reversal.incomplete:
-        notes.append(f"{numbers.whole(reversal.incomplete)} people with an unknown stratum")
+        notes.append(f"People with an unknown stratum: {numbers.whole(reversal.incomplete)}")
     if reversal.off_support:
         strata = numbers.first_few([*map(numbers.group, reversal.off_support)], _MOST_STRATA)
-        notes.append(f"only one of the two occurs in {strata}")
+        notes.append(f"Only one of the two groups occurs in {strata}")
     if reversal.incomplete or reversal.off_support:
         gap = numbers.points(reversal.crude_everybody)
-        notes.append(f"with them, the gap overall is {gap} points")
-    yield Paragraph("; ".join(notes) + ".", Tone.MUTED)
+        notes.append(f"With these people, the overall gap is {gap} points")
+    yield Paragraph(". ".join(notes) + ".", Tone.MUTED)
 
 
 def _largest(reversal: Reversal, most: int) -> list[Stratum]:
@@ -255,11 +248,11 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     alpha, joined = inference.alpha, reversal.joined
     with_it, against = reversal.significant_strata(alpha)
     family = next((s.significance.family for s in reversal.strata if s.significance), 0)
-    gaps = f"strata with a significant gap (*: {numbers.corrected(inference)} for {family} strata)"
+    gaps = f"Strata with a significant gap (*: {numbers.corrected(inference)} for {family} strata)"
     way = "in the direction of the overall gap" if reversal.crude else "higher"
     other = "in the opposite direction" if reversal.crude else "lower"
     yield f"{gaps}: {with_it} {way}, {against} {other}"
-    text = f"Mantel–Haenszel odds ratio {numbers.number(reversal.mantel_haenszel_odds_ratio)}"
+    text = f"Mantel–Haenszel odds ratio: {numbers.number(reversal.mantel_haenszel_odds_ratio)}"
     if joined is None:
         yield text
         return
@@ -272,8 +265,8 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     }
     for what, (p, name) in tests.items():
         if p is not None:
-            is_shown = "evidence" if p < alpha else "not enough evidence"
-            yield f"{is_shown} that {what}: p {numbers.probability(p, alpha)} ({name})"
+            is_shown = "There is" if p < alpha else "There is not enough"
+            yield f"{is_shown} evidence that {what}: p {numbers.probability(p, alpha)} ({name})"
 
 
 def _slopes(reversal: Reversal) -> Figure:
@@ -324,6 +317,7 @@ _WHOSE = {
     ReversalKind.EXPLAINED: "the gap overall",
 }
 """The gap that the test of a note is about."""
+_FROM_BOTH = "calculated from the larger p-value of both gaps"
 _OF_BOTH_GAPS = frozenset({ReversalKind.EVERY_STRATUM, ReversalKind.ADJUSTED})
 """The kinds whose p-value is the larger one of the gap overall and the gap after adjustment."""
 _MOST_COLUMNS = 4
@@ -361,7 +355,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
         # The adjusted p-value of the tested gap, among all comparisons.
         text += f"; {_WHOSE.get(kind, 'the reversal')}: "
         text += numbers.adjusted_p(test, alpha, "comparison")
-        text += ", from the larger p-value of the two gaps" if kind in _OF_BOTH_GAPS else ""
+        text += f", {_FROM_BOTH}" * (kind in _OF_BOTH_GAPS)
     return f"{named}: {text}."
 
 
@@ -398,10 +392,12 @@ def shares(pair: Sequence[GroupRate], digits: int | None = None) -> list[str]:
     return texts
 
 
-def mixed(reversal: Reversal) -> list[str]:
-    """The rates of both groups at the same mix of strata."""
-    digits = numbers.digits_of_gaps([reversal.standardized_pair])
-    return [numbers.percent(value, digits) for value in reversal.standardized_pair]
+def overall_and_mixed(reversal: Reversal) -> tuple[list[str], list[str]]:
+    """The rates of both groups, overall with counts, and at the same mix of strata."""
+    first, second = reversal.crude_pair
+    mixed = reversal.standardized_pair
+    digits = numbers.digits_of_gaps([(first.value, second.value), mixed])
+    return shares((first, second), digits), [numbers.percent(value, digits) for value in mixed]
 
 
 def name_given(reversal: Reversal) -> str:
@@ -413,8 +409,8 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
     """The gap after adjustment that was tested, with its interval."""
     joined = reversal.joined
     if joined is None or joined.difference is None:
-        first, second = mixed(reversal)
-        return f"at the same mix of {name_given(reversal)} {first} against {second}"
+        _, (first, second) = overall_and_mixed(reversal)
+        return f"if both had the same mix of {name_given(reversal)}, {first} against {second}"
     size, after = joined.difference, f"after adjustment for {name_given(reversal)}"
     if reversal.hangs_on_weights:
         return (
@@ -462,7 +458,7 @@ def within(reversal: Reversal) -> str:
     if kind is ReversalKind.OPPOSITE:
         higher, lower = (_mean(reversal, side) for side in reversal.directions)
         return f"{higher}, and {lower}"
-    return f"{gap(reversal.standardized)} at the same mix of {given}"
+    return f"{gap(reversal.standardized)} if both had the same mix of {given}"
 
 
 def _mean(reversal: Reversal, side: Sequence[Stratum]) -> str:
@@ -483,7 +479,7 @@ def pattern(reversal: Reversal) -> str:
     if reversal.kind is ReversalKind.OPPOSITE:
         weights = (sum(stratum.weight for stratum in side) for side in reversal.directions)
         return ", ".join(
-            f"{_mean(reversal, side)} with {numbers.percent(weight)} of the people"
+            f"{_mean(reversal, side)} ({numbers.percent(weight)} of the people)"
             for side, weight in zip(reversal.directions, weights, strict=True)
         )
     if reversal.kind is ReversalKind.MASKED:
@@ -504,7 +500,7 @@ def pattern(reversal: Reversal) -> str:
         whole = {1: "the only value", 2: "both values"}.get(strata, f"all {strata} values")
         return f"reversed for {whole} of {given}"
     people = numbers.percent(reversal.opposite_weight)
-    return f"reversed for {count} of {strata} values of {given}, with {people} of the people"
+    return f"reversed for {count} of {strata} values of {given} ({people} of the people)"
 
 
 def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significance], str]) -> str:
@@ -513,27 +509,26 @@ def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significanc
         return ""
     if reversal.hangs_on_weights:
         return f"{MAY_BE_CHANCE}: the sign of the adjusted gap depends on the weights"
-    text = f"{write(reversal.significance)}, {reversal.significance.test}"
-    joined, is_of_both = reversal.joined, reversal.kind in _OF_BOTH_GAPS
-    if is_of_both and reversal.crude_p is not None and joined is not None and joined.p is not None:
-        overall, mixed = (numbers.probability(p, alpha) for p in (reversal.crude_p, joined.p))
-        text = f"{write(reversal.significance)}, the larger of two p-values: p {overall} overall"
-        text += f" and p {mixed} at the same mix of {name_given(reversal)}"
-        text += " (both before correction)" if reversal.significance.family > 1 else ""
+    test = _FROM_BOTH if reversal.kind in _OF_BOTH_GAPS else reversal.significance.test
+    text = f"{write(reversal.significance)}, {test}"
     return text if reversal.is_significant(alpha) else f"{MAY_BE_CHANCE}: {text}"
 
 
 def find_adjusted(result: AuditResult, finding: Finding) -> Reversal | None:
     """The listed reversal of both groups of a check, if a test shows that strata change the gap."""
-    parts = checks.deciding_parts(finding)
-    if len(parts) != 1 or finding.stratum or not finding.crossed:
-        return None
-    part, alpha = parts[0], result.provenance.inference.alpha
-    groups = {side.group for side in part.sides}
-    for reversal in result.reversals:
-        is_same = (reversal.rate, reversal.of) == (part.metric, finding.check.of)
-        is_same = is_same and groups == {((reversal.attribute, level),) for level in reversal.pair}
+    alpha = result.provenance.inference.alpha
+    for reversal in result.reversals if finding.crossed else ():
         turns = reversal.kind.reverses and reversal.is_significant(alpha)
-        if is_same and (turns or reversal.is_not_left(alpha)):
+        if is_of_gap(reversal, finding) and (turns or reversal.is_not_left(alpha)):
             return reversal
     return None
+
+
+def is_of_gap(reversal: Reversal, finding: Finding) -> bool:
+    """Whether a reversal is about the rate and the two groups of a check without strata."""
+    parts = checks.deciding_parts(finding)
+    if len(parts) != 1 or finding.stratum:
+        return False
+    groups = {((reversal.attribute, level),) for level in reversal.pair}
+    is_same = (reversal.rate, reversal.of) == (parts[0].metric, finding.check.of)
+    return is_same and groups == {side.group for side in parts[0].sides}

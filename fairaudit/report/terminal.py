@@ -447,15 +447,18 @@ def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[
 def _tail(
     result: AuditResult, every: Sequence[Diagnostic], page: int, steps: Sequence[str], most: int
 ) -> Iterator[Line]:
-    """Passed checks in a line, values without a limit, first notices, and commands for more."""
+    """Passed checks in a line, values without a limit, first notices, and further commands."""
     about = [*map(line, remarks.beside_checks(result, every))]
     for notice in result.notices[:most]:
         text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)
         first, *others = wrapped([text], page)
         about.append(first)
         if len(others) > 1:  # a bullet if there are more than two lines
-            second = "".join(cell.text for cell in others[0].cells)
-            others = [line(f"{second[: second.rstrip().rfind(' ', 0, page - 10)]} … (--full)")]
+            second = "".join(cell.text for cell in others[0].cells).rstrip()
+            # Cut the line after a part of a sentence, or else between words.
+            end = max(second.rfind(sign, 10, page - 10) for sign in (", ", "; ", ". "))
+            end = end if end > 0 else second.rfind(" ", 0, page - 10)
+            others = [line(f"{second[:end]} … (--full)")]
         about += others
     if (more := len(result.notices) - most) > 0:
         about.append(line(Cell(f"{numbers.counted(more, 'more notice')}: --full", Tone.MUTED)))
@@ -464,20 +467,10 @@ def _tail(
         yield from wrapped(about, page)
         yield BLANK
     spec = name_spec(result.provenance)
-    commands = [(f"fairaudit run {spec} --full", "the whole report")]
+    commands = [f"fairaudit run {spec} --full"]
     if every:
-        commands[0] = (f"{commands[0][0]} -o r.json", "the whole report")
-        commands.append(("fairaudit show r.json 1", "the first check, with its formula"))
+        commands = [f"{commands[0]} -o r.json", "fairaudit show r.json 1"]
     known = next((item.code for item in every if find_metric(item.code) is not None), None)
-    if known:
-        commands.append((f"fairaudit explain {known}", "what it measures, and its source"))
-    room = max(names.width(command) for command, _ in commands) + 2
-    fits = 6 + room + max(names.width(words) for _, words in commands) <= page
-    lines = []
-    for index, (command, words) in enumerate(commands):
-        label = Cell("      " if index else "next: ", Tone.MUTED)
-        words_apart = (
-            [Cell(f"{padded(command, room)[len(command) :]}{words}", Tone.MUTED)] if fits else []
-        )
-        lines.append(line(label, command, *words_apart, indent=6))
-    yield from wrapped(lines, page)
+    commands += [f"fairaudit explain {known}"] if known else []
+    for command, label in zip(commands, ("next: ", *[" " * 6] * 2), strict=False):
+        yield from wrapped([line(Cell(label, Tone.MUTED), command, indent=6)], page)

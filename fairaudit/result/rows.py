@@ -446,8 +446,8 @@ class Definition(Frozen):
 _AVERAGED = {
     Weights.POOLED: "the weight of a stratum is its number of compared people",
     Weights.UNIFORM: "all strata count the same",
-    Weights.MIDDLE: "the weight of a stratum is the mean of two shares: of the group and of the "
-    "reference, the share that is in it",
+    Weights.MIDDLE: "the weight of a stratum is the mean of two shares: how much of the group, and "
+    "how much of the reference, is in the stratum",
     Weights.OWN: "for each group, the weight of a stratum is the share of the group that is in it",
 }
 """The weights of averages over strata, in words."""
@@ -462,7 +462,7 @@ def definition(record: Metric | Comparison, *, worked: bool = False) -> Definiti
         if not how.is_plain and formula != how.formula:
             formula += f", where {how.id} = {how.formula}"
         formula += "".join(
-            f"; averaged ({average}): {words}"
+            f"; {average}: {words}"
             for average, words in _AVERAGED.items()
             if f"averaged ({average})" in formula
         )

@@ -38,7 +38,8 @@ from fairaudit.stats.distributions import expit
 class Design(Frozen, eq=False):
     """A matrix [N, D] of the features that vary, and their scales.
 
-    Its columns are the standardised numbers, and then an indicator for each level of categories.
+    The first columns are the standardised numbers. Then there is an indicator for each level of
+    each category.
     """
 
     matrix: Floats
@@ -50,7 +51,7 @@ class Design(Frozen, eq=False):
         return not self.matrix.size
 
     def score(self, intercept: float, weights: Floats) -> LinearScore:
-        """The linear score with these weights of the columns of the matrix."""
+        """The linear score with this intercept, and with these weights of the columns."""
         values = [float(weight) for weight in weights]
         start = len(self.scale.numbers)
         slopes, points = tuple(values[:start]), list[tuple[float, ...]]()
@@ -84,7 +85,8 @@ class Design(Frozen, eq=False):
         names += [category.column for category in scale.categories for _ in category.levels]
         for name in dict.fromkeys(names):
             places = [place for place, other in enumerate(names) if other == name]
-            # For a category: the level with the largest difference (maybe another within strata).
+            # For a category: the level with the largest difference (within strata, maybe another
+            # level).
             largest, largest_within = (
                 float(np.fmax.reduce(gap[places])) for gap in (before, within)
             )
@@ -135,19 +137,19 @@ ALMOST_NONE = 1e-4
 """A very small ridge penalty, which keeps weights finite if a feature separates the sides."""
 
 USUAL = 1.0
-"""The default ridge penalty of scikit-learn, for predictions of other people."""
+"""The default ridge penalty of scikit-learn, for predictions of people who are not in the fit."""
 
 MOST_STEPS = 500
 """Maximum number of steps of the solver."""
 
 CONVERGED = 1e-6
-"""Maximum gradient of the mean log likelihood for a solver that converged (0 at the maximum)."""
+"""Maximum gradient of the mean log likelihood after convergence; at the maximum, it would be 0."""
 
 
 def fit_logistic(
     matrix: Floats, member: Marks, mass: Floats | None, ridge: float
 ) -> tuple[float, Floats] | None:
-    """The intercept and weights that maximise log likelihood - ridge/2 · Σ weight².
+    """The intercept and weights that maximise (log likelihood - ridge/2 · Σ weight²).
 
     None if the solver did not converge. The warnings of scikit-learn are ignored: they also report
     a first solver that failed, although a second solver may have converged.
@@ -175,8 +177,8 @@ _STARTS = 10
 class ClusterFit(Frozen):
     """Fitted clusters, the largest first, with the number of people in each.
 
-    `within` is the within-cluster sum of squares, `explained` the share of the variance of the
-    features that is between clusters. Without a `model`, there is a `reason`.
+    `within` is the within-cluster sum of squares. `explained` is the share of the variance of the
+    features that is between clusters. If `model` is None, `reason` says why.
     """
 
     model: ClusterModel | None
@@ -213,14 +215,14 @@ def fit_clusters(features: Features, k: int, seed: int) -> ClusterFit:
 
 
 _FEWEST_BINS, _MOST_BINS = 5, 20
-"""The smallest and the largest number of strata if a spec does not state it."""
+"""The smallest and the largest number of strata if a spec does not state the number."""
 
 _LEAST = 2
 """Minimum number of people of a side, because the score of a single person has no range."""
 
 
 class Side(Frozen):
-    """The people of a side: all, those without a counterpart, and their range of scores."""
+    """A side: its number of people, its people without a counterpart, and its range of scores."""
 
     people: int
     without_counterpart: int
@@ -231,7 +233,7 @@ class Side(Frozen):
 class PropensityFit(Frozen):
     """A propensity model, and its two sides: the members of a group, and all other people.
 
-    Without a `model`, there is a `reason`.
+    If `model` is None, `reason` says why.
     """
 
     model: PropensityModel | None
@@ -309,7 +311,7 @@ def find_edges(scores: Floats, bins: int) -> tuple[float, ...]:
 
 
 FOLDS = 5
-"""Number of parts of the people; a model that is fitted to all other parts predicts each part."""
+"""Number of folds (parts of the people); a model of all other folds predicts each fold."""
 
 SEED = 0
 """The seed of the random assignment of people to folds."""
@@ -331,8 +333,8 @@ _MOST_LEVELS = 255
 class Errors(NamedTuple):
     """The errors of a predictor, and the number of people of both sides.
 
-    `missed` is the share of members that it assigns to the others, `mistaken` the share of others
-    that it assigns to the members.
+    `missed` is the share of members whom the predictor assigns to the others, and `mistaken` is the
+    share of others whom the predictor assigns to the members.
     """
 
     missed: float

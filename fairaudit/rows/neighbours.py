@@ -18,70 +18,54 @@ from fairaudit.base.frozen import Frozen, memoize
 from fairaudit.cube.rows import Features
 
 
-class Points(Frozen, eq=False):
-    """Points of a space: standardised numbers [P, D] and codes of categories [P, Q]."""
-
-    numbers: Floats
-    codes: Ints
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def take(self, places: Ints | slice) -> Points:
-        """Some of the points."""
-        return Points(self.numbers[places], self.codes[places])
-
-
 class Space(Frozen, eq=False):
-    """The profile of each of N people (as a number), and the data for the points of profiles.
+    """The number of the profile of each of N people, and the data for the points of profiles.
 
     `person` [P] is the index of one person of each profile. `numbers` and `codes` are the features
-    of all people that vary; `constant` features do not vary and are ignored. `scales` are the
-    smallest value and the standard deviation of each number.
+    of all people. `columns` contains the indexes of the numbers and of the categories that vary.
+    `low` and `deviation` are the smallest value and the standard deviation of these numbers.
     """
 
     profile: Ints
     person: Ints
-    numbers: tuple[Floats, ...]
-    scales: tuple[tuple[float, float], ...]
-    codes: tuple[Ints, ...]
-    constant: tuple[str, ...]
+    numbers: Floats
+    codes: Ints
+    columns: tuple[Ints, Ints]
+    low: Floats
+    deviation: Floats
 
-    def points(self, profiles: Ints) -> Points:
-        """The points of some profiles."""
-        people = self.person[profiles]
-        numbers = np.zeros((len(people), max(len(self.numbers), 1)))
-        for place, (column, scale) in enumerate(zip(self.numbers, self.scales, strict=True)):
-            numbers[:, place] = (column[people] - scale[0]) / scale[1]
-        codes = np.zeros((len(people), len(self.codes)), dtype=np.int64)
-        for place, levels in enumerate(self.codes):
-            codes[:, place] = levels[people]
-        return Points(numbers, codes)
+    def points(self, profiles: Ints) -> Features:
+        """The features of some profiles that vary, with standardised numbers."""
+        people, (varying, categories) = self.person[profiles], self.columns
+        numbers = (self.numbers[np.ix_(people, varying)] - self.low) / self.deviation
+        numbers = numbers if len(varying) else np.zeros((len(people), 1))
+        return Features((), numbers, (), self.codes[np.ix_(people, categories)], ())
 
 
 @memoize
 def locate(features: Features) -> Space:
     """The space of people with complete features, standardised over all these people."""
-    numbers, scales, categories = list[Floats](), list[tuple[float, float]](), list[Ints]()
-    constant = list[str]()
+    varying, categories, low, deviation = list[int](), list[int](), list[float](), list[float]()
     profile, person = np.zeros(len(features), dtype=np.int64), np.arange(min(len(features), 1))
-    columns = (*features.numbers.T, *features.codes.T)
-    for place, (name, column) in enumerate(zip(features.names, columns, strict=True)):
+    count = len(features.number_names)
+    for place, column in enumerate((*features.numbers.T, *features.codes.T)):
         values, codes = np.unique(column, return_inverse=True)
         if len(values) < 2:
-            constant.append(name)
             continue
         profile, person = split_profiles(profile, codes)
-        if place < len(features.number_names):
-            numbers.append(column)
-            scales.append((float(values[0]), float(np.std(column))))
+        if place < count:
+            varying.append(place)
+            low.append(float(values[0]))
+            deviation.append(float(np.std(column)))
         else:
-            categories.append(column)
-    return Space(profile, person, tuple(numbers), tuple(scales), tuple(categories), tuple(constant))
+            categories.append(place - count)
+    columns = np.array(varying, dtype=np.int64), np.array(categories, dtype=np.int64)
+    scale = np.array(low), np.array(deviation)
+    return Space(profile, person, features.numbers, features.codes, columns, *scale)
 
 
 def split_profiles(profile: Ints, codes: Ints) -> tuple[Ints, Ints]:
-    """The profiles after they were split by the `codes` of one more feature; one person of each.
+    """The profiles after a split by the `codes` of one more feature, and one person per profile.
 
     >>> split_profiles(np.array([0, 0, 0]), np.array([0, 1, 0]))[0].tolist()
     [0, 1, 0]
@@ -98,7 +82,7 @@ def square_gaps(numbers: Floats, others: Floats) -> Floats:
     return np.asarray(cdist(numbers, others, "sqeuclidean"), dtype=np.float64)
 
 
-def count_differing(points: Points, others: Points) -> Ints:
+def count_differing(points: Features, others: Features) -> Ints:
     """The number of categories that differ between each point and each of `others`."""
     differing = np.zeros((len(points), len(others)), dtype=np.int64)
     for column, other in zip(points.codes.T, others.codes.T, strict=True):
@@ -123,7 +107,7 @@ _MANY = 256
 
 
 class _Step(NamedTuple):
-    """Combinations that are searched together, and their numbers of categories that differ."""
+    """Combinations that are searched together, and the number of differing categories of each."""
 
     combinations: Ints
     differing: Ints
@@ -141,11 +125,11 @@ class NearestPoints:
     The distance of points that differ in h categories is at least √h. So the search begins with
     points of the same combination, continues with points that differ in one category, and so on,
     until all other points are farther than the points found. Large combinations have a k-d tree of
-    their numbers. `order` are the indexes of the sorted points, `numbers` their numbers. `starts`
-    is where each combination begins in both.
+    their numbers. `order` contains the indexes of the sorted points, and `numbers` contains the
+    numbers of the sorted points. In both arrays, each combination begins at its index in `starts`.
     """
 
-    def __init__(self, points: Points) -> None:
+    def __init__(self, points: Features) -> None:
         combination, first = _combine(points)
         self.combinations = points.take(first)
         self.order = np.argsort(combination, kind="stable")
@@ -153,8 +137,8 @@ class NearestPoints:
         self.starts = np.searchsorted(combination[self.order], np.arange(len(first) + 1))
         self._trees = dict[int, Any]()
 
-    def find(self, points: Points, most: int) -> tuple[Floats, Ints]:
-        """The squared distances and indexes of the `most` nearest to each point, nearest first."""
+    def find(self, points: Features, most: int) -> tuple[Floats, Ints]:
+        """Squared distances and indexes of the `most` nearest points per point, nearest first."""
         squares = np.full((len(points), most), np.inf)
         places = np.zeros((len(points), most), dtype=np.int64)
         if len(self.order) <= _FEW:  # compute all distances
@@ -183,7 +167,7 @@ class NearestPoints:
                     squares[people], places[people] = _keep_nearest(*known, *found)
         return squares, places
 
-    def list_within(self, point: Points, square: float) -> Ints:
+    def list_within(self, point: Features, square: float) -> Ints:
         """The indexes of all points within a squared distance of one point."""
         places = [np.zeros(0, dtype=np.int64)]
         for step in self._list_steps(point):
@@ -198,7 +182,7 @@ class NearestPoints:
             places += [rows for _, rows in self._measure(point.numbers, small, np.array([square]))]
         return np.sort(np.concatenate(places))
 
-    def _list_steps(self, point: Points) -> Iterator[_Step]:
+    def _list_steps(self, point: Features) -> Iterator[_Step]:
         """The combinations in steps, by increasing number of categories that differ."""
         differing = count_differing(point, self.combinations)[0]
         order = np.argsort(differing, kind="stable")
@@ -218,7 +202,7 @@ class NearestPoints:
         return np.asarray(sizes >= _LEAST_IN_TREE)
 
     def _search(self, numbers: Floats, step: _Step, known: Floats) -> Iterator[tuple[Floats, Ints]]:
-        """The squared distances and indexes of points that may be nearer than the known ones."""
+        """The squared distances and indexes of points that may be nearer than the known points."""
         large, small = step.split(self._is_large(step))
         limit, most = known[:, -1], known.shape[1]
         for combination, differing in zip(*large, strict=True):
@@ -265,8 +249,8 @@ class NearestPoints:
             yield squares[:, near], self.order[near - before[at] + ends[part][at]]
 
 
-def _combine(points: Points) -> tuple[Ints, Ints]:
-    """The combination of categories of each point (as a number), and one point of each."""
+def _combine(points: Features) -> tuple[Ints, Ints]:
+    """The number of the combination of categories of each point, and one point per combination."""
     combination, first = np.zeros(len(points), dtype=np.int64), np.arange(min(len(points), 1))
     for codes in points.codes.T:
         combination, first = split_profiles(combination, codes)
@@ -276,7 +260,7 @@ def _combine(points: Points) -> tuple[Ints, Ints]:
 def _keep_nearest(
     squares: Floats, places: Ints, other_squares: Floats, other_places: Ints
 ) -> tuple[Floats, Ints]:
-    """The nearest points among the known and other points; their number stays the same."""
+    """The nearest points among the known and other points, in rows of unchanged length."""
     most = squares.shape[1]
     if other_squares.shape[1] > most:
         near = np.argpartition(other_squares, most - 1, axis=1)[:, :most]
@@ -302,11 +286,11 @@ MOST_LINKS = 2 * 10**7
 class Neighbours:
     """The k nearest neighbours of people among the people in `base`, searched when needed.
 
-    `among` [U] are the profiles of the base, `people` their numbers of people. `row` is the number
-    of the row of each profile, or -1 if it was not searched yet. Row r begins at `starts[r]` in
-    `links`. It has the indexes in `among` of the profiles up to the distance of the k-th neighbour,
-    and `sizes[r]` is the number of their people. With `without_self`, people are not their own
-    neighbours.
+    `among` [U] are the profiles in the base, and `people` [U] is the number of people in the base
+    per profile. `row` is the index of the row of each profile, or -1 if its neighbours were not
+    searched yet. Row r begins at `starts[r]` in `links`. It lists the profiles up to the distance
+    of the k-th neighbour, as indexes in `among`. `sizes[r]` is the number of people of the listed
+    profiles. With `without_self`, people are not their own neighbours.
     """
 
     def __init__(
@@ -326,7 +310,7 @@ class Neighbours:
         return len(self.base) >= self.k + self.without_self
 
     def search(self, people: Ints) -> Ints:
-        """Searches the neighbours of people; returns the people before the memory limit."""
+        """Searches the neighbours of `people`; returns the people that the memory limit allows."""
         of_people = self.space.profile[people]
         new, first = np.unique(of_people[self.row[of_people] < 0], return_index=True)
         new, start = new[np.argsort(first)], 0
@@ -379,7 +363,7 @@ class Neighbours:
         return np.asarray((of_rows[rows] - own) / self.sizes[rows])
 
     def sum_by_neighbour(self, rows: Ints, values: Floats) -> Floats:
-        """The sum of `values` for each profile [U], over the `rows` that have it as a neighbour."""
+        """The sum of `values` for each profile [U], over the `rows` that link to the profile."""
         per_row = np.bincount(rows, values, minlength=len(self.sizes))
         repeated = np.repeat(per_row, np.diff(self.starts))
         return np.asarray(np.bincount(self.links, repeated, minlength=len(self.among)), np.float64)

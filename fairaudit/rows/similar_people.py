@@ -52,9 +52,9 @@ def estimate_variance(influence: Floats, people: int, n: Ints | None = None) -> 
 def add_sampling(variance: float, profile: Ints, influence: Floats, share: float) -> float:
     """The variance of a number if only a share of the profiles was read.
 
-    The given variance is that of the people who were read; it is scaled to all people. The sampling
-    of profiles adds the variance of a ratio under Poisson sampling (Särndal, Swensson & Wretman
-    1992, §5.6), from the influence of each person.
+    `variance` is the variance among the people who were read; the function scales it to all people.
+    The sampling of profiles adds the variance of a ratio under Poisson sampling (Särndal, Swensson
+    & Wretman 1992, §5.6), from the influence of each person.
     """
     if share >= 1:
         return variance
@@ -71,7 +71,7 @@ def has_few_profiles(profile: Ints, share: float) -> bool:
 
 
 def widen(n: Floats | Ints, alpha: Alpha) -> Floats:
-    """The t quantile / the normal quantile, which widens intervals if `n` people are few."""
+    """The t quantile divided by the normal quantile: a factor for the intervals of few people."""
     freedom = np.maximum(np.asarray(n, dtype=np.float64) - 1, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         factor = t_critical(freedom, alpha) / normal_critical(alpha)
@@ -79,16 +79,17 @@ def widen(n: Floats | Ints, alpha: Alpha) -> Floats:
 
 
 SAME = 1e-9
-"""Tolerance of rounding errors when gaps or distances are compared: 3/5 - 1/5 is 2/5."""
+"""Tolerance of rounding errors if gaps or distances are compared, such as 3/5 - 1/5 and 2/5."""
 
 
 def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
     """1 - the mean of |outcome of a person - mean outcome of the neighbours|, and its variance.
 
-    It is `yNN` in Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair Representations, ICML.
-    The variance is the infinitesimal jackknife over people, with fixed neighbours; in a bootstrap,
-    people would be neighbours of their copies. A person has an influence through their own
-    outcome, and through the means of the people who have this person as a neighbour.
+    This measure is `yNN` in Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair
+    Representations, ICML. The variance is the infinitesimal jackknife over people, with fixed
+    neighbours; in a bootstrap, people would be neighbours of their copies. A person has an
+    influence through their own outcome, and through the means of the people who have this person as
+    a neighbour.
     """
     if not len(people) or not neighbours.has_enough_people:
         return NOTHING
@@ -116,7 +117,7 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
 def neighbour_gaps(
     features: Features, outcome: Floats, people: Ints, members: Ints, others: Ints, k: int
 ) -> Floats:
-    """The mean outcome of the k nearest `others` minus that of the k nearest `members`, by person.
+    """For each person: mean outcome of the k nearest `others` minus that of the nearest `members`.
 
     People are not their own neighbours. The result is empty if a side has too few people.
     """
@@ -129,7 +130,7 @@ def neighbour_gaps(
 
 
 class Twins(NamedTuple):
-    """People of two sides who have a twin (an equal person on the other side); their profiles."""
+    """People of two sides with a twin (an equal person on the other side), and their profiles."""
 
     members: Ints
     others: Ints
@@ -137,7 +138,7 @@ class Twins(NamedTuple):
 
 
 def find_twins(features: Features, members: Ints, others: Ints) -> Twins:
-    """The members who have a twin among `others`, these twins, and their profiles."""
+    """The members who have a twin among `others`, the twins, and the profiles of all twins."""
     profile = locate(features).profile
     shared = np.intersect1d(profile[members], profile[others])
     matched, matching = (side[np.isin(profile[side], shared)] for side in (members, others))
@@ -145,9 +146,9 @@ def find_twins(features: Features, members: Ints, others: Ints) -> Twins:
 
 
 class TwinRates(NamedTuple):
-    """The mean outcome of members who have a twin, that of their twins, and the difference.
+    """The mean outcome of members with a twin, the mean outcome of the twins, and the difference.
 
-    `n` of `gap` is the number of people of the smaller side.
+    `gap.n` is the number of people of the smaller side.
     """
 
     own: Mean = NOTHING
@@ -165,8 +166,8 @@ def compare_twins(
 ) -> TwinRates:
     """The mean outcomes of members who have a twin among `others`, and of their twins.
 
-    Both are means over the members. Each entry represents `n` people (1 by default); `share` is the
-    share of the profiles that were read. The variance of the gap is over the people of both sides.
+    Both means are over the members. Each entry represents `n` people (1 by default); `share` is the
+    share of the profiles that were read. The variance of the gap includes the people of both sides.
     """
     members, others, shared = find_twins(features, members, others)
     if not len(members) or has_few_profiles(shared, share):
@@ -196,7 +197,7 @@ def compare_twins(
 
 
 MOST_IN_PAIRS = 2_000
-"""If there are more people than this, only the pairs of a sample of them are compared."""
+"""Maximum number of people whose pairs are all compared; of more people, a sample is compared."""
 
 _CHUNK = 200
 
@@ -211,7 +212,7 @@ def differing_pairs(
     """The share of pairs of equal people with different outcomes, and its variance over people.
 
     Each entry represents `n` people (1 by default); `share` is the share of the profiles that were
-    read. With `group`, only pairs of people from different groups count.
+    read. If `group` is not None, only pairs of people from different groups count.
 
     >>> differing_pairs(np.array([0, 0, 0, 1]), np.array([1.0, 0.0, 0.0, 1.0])).value
     0.6666666666666666
@@ -265,7 +266,7 @@ class SteepestPair(NamedTuple):
 
 
 def choose_people(places: Ints, members: Ints) -> Ints:
-    """The members whose pairs are compared: all, or a sample by the hash of their ranks."""
+    """The members whose pairs are compared: all members, or a sample by a hash of `places`."""
     if len(members) <= MOST_IN_PAIRS:
         return members
     order = np.argsort(hash_rows(places[members], PAIRS_SEED), kind="stable")
@@ -309,7 +310,7 @@ def find_steepest_pair(features: Features, score: Floats, people: Ints) -> Steep
 
 
 def _pairs(features: Features, score: Floats, people: Ints) -> Iterator[tuple[int, Floats, Floats]]:
-    """Gaps of scores and distances of a chunk of people, from index `start` on, to all people."""
+    """For each chunk of people: the index of its start, and gaps and distances to all people."""
     space = locate(features)
     points, values = space.points(space.profile[people]), score[people]
     for start in range(0, len(people), _CHUNK):

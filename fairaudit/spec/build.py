@@ -37,7 +37,7 @@ from fairaudit.spec.key_schema import REFERENCES, Defaults, ModelColumns, Outcom
 from fairaudit.spec.model import MetricRequest, Spec, needed_quantiles
 from fairaudit.spec.reading import NO_REPLICATES
 from fairaudit.spec.schema import Missing, MissingPolicy
-from fairaudit.spec.searches import read_scan, read_subgroup_search
+from fairaudit.spec.searches import notice_unsearched_rates, read_scan, read_subgroup_search
 from fairaudit.spec.text import Document, LocatedText, SpecReader
 
 _SYMBOL = re.compile(r"[^\d\s.,+()-]+")
@@ -157,7 +157,7 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
         may_repeat_files=shape.repeated_files == "allow",
         flags=shape.flags,
         describe=shape.describe,
-        notices=notices,
+        notices=(*notices, *notice_unsearched_rates(context, scan, checks)),
         profiles=reader.document.profiles,
         settings=reader.document.settings,
         references=tuple(_list_references(reader, shape, columns)),
@@ -268,7 +268,7 @@ def _read_dates(
                 reader.fault(where, f"{what}; %H, %I, %M, %S and %p are optional")
         for first, second in permutations(notations, 2):
             if text := _find_ambiguous(first, second):
-                what = f"{text} is one date by {first} and another date by {second}"
+                what = f"{text} means different dates in the formats {first} and {second}"
                 reader.fault(where, f"{what}: remove one format")
                 break
     return tuple(dates.items())

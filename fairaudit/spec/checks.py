@@ -192,13 +192,19 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
     if below is not None and above is not None and below > above:
         entry.fault(side, "the lower bound must not be above the upper bound")
         return None
-    low, high = _find_bounds(entry)
+    (low, high), never, always = _find_bounds(entry), "this limit can never be crossed", "always"
+    outcome = entry.context.outcomes.get(entry.shape.of or entry.context.columns.first)
+    of_shares = outcome is not None and outcome.may_be_binary and outcome.score is None
+    if of_shares and isinstance(metric, Disparity) and metric.fitted:
+        # Controls, or three groups, may extrapolate beyond differences of shares.
+        low, high, always = -1, 1, "otherwise"
+        never = "only a fit that extrapolates beyond 0 % and 100 % can cross this limit"
     never_below = below is None or (low is not None and below <= low)
     never_above = above is None or (high is not None and above >= high)
     if never_below and never_above:
         span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
         name = f"{entry.shape.compare} of {metric.id}" if entry.shape.compare else metric.id
-        what = f"this limit can never be crossed: {name} is always from {span}"
+        what = f"{never}: {name} is {always} from {span}"
         entry.fault(side, f"{what}; choose a limit in this range")
     limit = _limit_of(bound)
     ideal = None if isinstance(metric, GroupMetric) or _parity(metric) else metric.ideal
@@ -461,9 +467,10 @@ def _expand_presets(
         others = [name for name in preset.metrics if name not in used]
         noun = "measure" if len(used) == 1 else "measures"
         only = f", a limit for {preset.metrics[0]} alone" if shape.limits else " without a limit"
-        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}{only}: "
-        text += listing(used, 3)
-        text += f"; the data has no columns for {listing(others, 3)}" if others else ""
+        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}{only}"
+        text += f", such as {used[0]!r}" if used else ""
+        rest = listing(others, 3) if len(others) <= 3 else f"{len(others)} others"
+        text += f"; the data has no columns for {rest}" if others else ""
         text += f". From {preset.source}: {preset.why}"
         notices.append(Notice(text, Subjects.NOBODY))
         if shape.limits and not any(part.limits for part in parts):

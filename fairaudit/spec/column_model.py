@@ -344,7 +344,7 @@ def _read_derivation(
 def _read_age(reader: SpecReader, born: LocatedText, at: str | None) -> Age:
     where = ("at",)
     if at is None:
-        what = "`at` is missing: add the day of the age, such as `at: 2024-12-31`, or a column"
+        what = "`at` is missing: name the day of the age, such as `at: 2024-12-31`, or a column"
         reader.fault((), what)
     elif _LIKE_A_DAY.fullmatch(at):
         try:

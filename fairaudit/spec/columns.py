@@ -244,7 +244,7 @@ def read_predictions(reader: SpecReader, shape: key_schema.Columns) -> tuple[Out
     if shape.models is not None:
         for key in ("prediction", "decision", "score"):
             if getattr(shape, key) is not None:
-                message = f"`models` replaces `{key}`: move it into `models`"
+                message = f"`models` replaces `{key}`: move `{key}` into `models`"
                 reader.fault(("columns", key), message, key=True)
         if len(shape.models) > _MOST_MODELS:
             what = f"the spec has {len(shape.models):,} models, and the maximum is {_MOST_MODELS}"
@@ -342,7 +342,7 @@ def _read_counts(reader: SpecReader, shape: key_schema.OutcomeColumn) -> CountCo
         reader.fault(where, "name a count column for each level, or for a single level and `total`")
     rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
     if total is not None and rest in levels:
-        what = f"{rest!r} is reserved for the other people of the total: use another name"
+        what = f"{rest!r} is reserved for people in `total` without another level: rename it"
         reader.fault((*where, rest), what, key=True)
     if shape.number:
         reader.fault(("number",), "`counts` has levels: remove `number`", key=True)

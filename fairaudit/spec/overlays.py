@@ -49,74 +49,53 @@ _ELSEWHERE = {
 
 
 class _Setting(Frozen):
-    """A setting, the column of each step of its path, and the `start` of its value in the text."""
+    """A setting: its place among the options, its `text`, and the path and the value in it."""
 
     place: Place
     text: str
     path: Path
-    columns: tuple[int, ...]
-    start: int
+    value: str
 
     @classmethod
     def parse(cls, text: str, number: int) -> _Setting:
         """The setting in a text; raises `SpecError` if the text is not a setting."""
-        place = Place(OPTION, number, 1)
-        path: list[str | int] = []
-        columns: list[int] = []
-        at = 0
+        place, path, at = Place(OPTION, number, 1), list[str | int](), 0
         while len(path) <= _LONGEST and (match := _STEP.match(text, at)) is not None:
             number_text = match["number"]
             path.append(
                 match["quoted"] or match["key"] if number_text is None else int(number_text)
             )
-            columns.append(match.start() + 1)
             at = match.end()
             if text[at : at + 1] == "." and not text[at + 1 :].startswith("["):
                 at += 1
             elif text[at : at + 1] != "[":
                 break
-        spot = replace(place, column=at + 1)
         if is_broken(text):
             raise SpecError([Fault(HALF, "", place)])
         if "\n" in text or "\r" in text:
             raise SpecError([Fault(f"a setting must be one line, such as {_EXAMPLE}", "", place)])
         if len(path) > _LONGEST:
-            what = f"a path has at most {_LONGEST} steps"
-            raise SpecError([Fault(what, "", spot, text)])
+            raise SpecError([Fault(f"a path has at most {_LONGEST} steps", "", place, text)])
         if not path or isinstance(path[0], int) or text[at : at + 1] != "=":
             what = f"expected a path, `=` and a value, such as {_EXAMPLE}"
-            raise SpecError([Fault(what, "", spot, text)])
-        setting = cls(place, text, tuple(path), tuple(columns), at + 1)
+            raise SpecError([Fault(what, "", place, text)])
+        setting = cls(place, text, tuple(path), text[at + 1 :])
         if str(path[0]).startswith(ALIASED):
-            what = f"`{path[0]}` only has values for aliases: set the key that uses the alias"
-            raise SpecError([setting.fault(what, 0)])
+            what = f"`{path[0]}` only stores values for other keys (aliases): set the other key"
+            raise SpecError([setting.fault(what)])
         if instead := _ELSEWHERE.get(str(path[0])):
-            raise SpecError([setting.fault(f"`{path[0]}` cannot be set here: {instead}", 0)])
+            raise SpecError([setting.fault(f"`{path[0]}` cannot be set here: {instead}")])
         return setting
 
-    def fault(self, message: str, step: int = -1) -> Fault:
-        place = replace(self.place, column=self.columns[step])
-        return Fault(message, written(self.path), place, self.text)
+    def fault(self, message: str) -> Fault:
+        return Fault(message, written(self.path), self.place, self.text)
 
-    def read_value(self) -> Document:
-        """The value as a tree, with places in the option."""
-        # Replace the path by blanks and add a line for each earlier setting. The parser then counts
-        # lines and columns as in the option.
-        blank = "\n" * (self.place.line - 1) + " " * self.start
+    def read_value(self) -> Tree:
+        """The value as a tree; None if it is empty."""
         try:
-            document = read(blank + self.text[self.start :], OPTION, "the value")
+            return read(self.value, OPTION, "the value").tree if self.value.strip() else None
         except SpecError as error:
-            raise SpecError(
-                replace(
-                    fault,
-                    path=written(self.path),
-                    place=fault.place and replace(fault.place, line=self.place.line),
-                    source=self.text,
-                )
-                for fault in error.faults
-            ) from error
-        spots = {path: spot._replace(end=None) for path, spot in document.spots.items()}
-        return replace(document, spots=spots)
+            raise SpecError(self.fault(fault.message) for fault in error.faults) from error
 
 
 def apply_settings(document: Document, settings: Iterable[str]) -> Document:
@@ -133,28 +112,22 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
     for number, text in enumerate(texts, 1):
         try:
             setting = _Setting.parse(text, number)
-            has_value = bool(setting.text[setting.start :].strip())
-            value = setting.read_value() if has_value else Document(OPTION, None)
-            tree = _put(document.tree, setting, value.tree, 0)
+            tree = _put(document.tree, setting, setting.read_value(), 0)
         except SpecError as error:
             faults += error.faults
             continue
-        path, line = setting.path, setting.place.line
+        path, place = setting.path, setting.place
         first = count_steps(document.tree, path)
         spots = {at: spot for at, spot in document.spots.items() if at[: len(path)] != path}
-        for end, column in enumerate(setting.columns, 1):
-            here = path[: end - 1]
-            if here in spots:  # the value is no longer completely in the file
-                spots[here] = spots[here]._replace(end=None)
-            if end > min(first, len(path) - 1):
-                step = Place(OPTION, line, column)
-                spots[path[:end]] = Spot(step, step)
-        start = Place(OPTION, line, min(setting.start + 1, len(setting.text)))
-        within = {path: Spot(value=start), **value.spots_below((), path)}
-        spots |= {**within, path: within[path]._replace(key=spots[path].key)}
+        # The values above are no longer completely in the file.
+        above = {path[:end] for end in range(len(path))} & spots.keys()
+        spots |= {at: spots[at]._replace(end=None) for at in above}
+        # The option is the place of the value, and of the mappings that the setting creates.
+        created = range(min(first + 1, len(path)), len(path) + 1)
+        spots |= {path[:end]: Spot(place, place) for end in created}
         before = document.others.get(OPTION, ())
         # The number of a setting is its line, even if an earlier setting is faulty.
-        lines = (*before, *[""] * (line - 1 - len(before)), setting.text)
+        lines = (*before, *[""] * (place.line - 1 - len(before)), setting.text)
         others = {**document.others, OPTION: lines}
         document = replace(document, tree=tree, spots=spots, others=others)
         if path == ("metrics",):  # no entry is from the profile any longer
@@ -172,10 +145,10 @@ def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
     if isinstance(step, int):
         if not isinstance(tree, list):
             what = f"`{here}` is {_describe(tree)}, not a list"
-            raise SpecError([setting.fault(what, depth)])
+            raise SpecError([setting.fault(what)])
         if step >= len(tree):
             last = f"the last entry is `{here}[{len(tree) - 1}]`" if tree else "the list is empty"
-            raise SpecError([setting.fault(f"this entry does not exist: {last}", depth)])
+            raise SpecError([setting.fault(f"this entry does not exist: {last}")])
         inner = _put(tree[step], setting, value, depth + 1)
         return [*tree[:step], inner, *tree[step + 1 :]]
     if isinstance(tree, list):
@@ -187,10 +160,10 @@ def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
                 hint = f": write `{here}[{number}]`"
                 break
         what = f"`{here}` is {_describe(tree)}{hint}"
-        raise SpecError([setting.fault(what, depth)])
+        raise SpecError([setting.fault(what)])
     if isinstance(tree, str):
         what = f"`{here}` is {_describe(tree)}, which has no keys: set the whole value, `{here}=…`"
-        raise SpecError([setting.fault(what, depth)])
+        raise SpecError([setting.fault(what)])
     entries = {} if tree is None else tree
     return {**entries, step: _put(entries.get(step), setting, value, depth + 1)}
 

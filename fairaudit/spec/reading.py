@@ -329,7 +329,9 @@ def _expand_average(value: object) -> object:
     name = read_text(value)
     if name not in _AVERAGES:
         hint = suggest_known(name, _AVERAGES)
-        raise ValueError(f"unknown weights {name!r}{hint}; or write a weight for each stratum")
+        raise ValueError(
+            f"unknown weights {name!r}{hint}; a weight for each stratum is also possible"
+        )
     return {f"{UNWRITTEN}{name}": "1"}
 
 

@@ -2,7 +2,7 @@
 
 The text below a key is its description, with examples, in the JSON Schema for editors and in
 docs/spec.md. To add a key, add it here, in `model.py` and `build.py`, and for a key of `AuditSpec`
-in `_SECTIONS` of `editor_schema.py`.
+in `_SECTIONS` of `tests/spec_page.py`.
 """
 
 # Annotations are evaluated, because they define how a value is read.

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import chain, combinations
 from math import comb
 from typing import TypeAlias
 
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import did_you_mean, suggest_known
 from fairaudit.cube import Grouping
-from fairaudit.judge import Limit, ReversalCheck, SubgroupCheck
+from fairaudit.judge import Check, Limit, ReversalCheck, SubgroupCheck
 from fairaudit.judge.simpson import DEFAULT_ODDS_RATIO, PairChoice, ReversalScan
 from fairaudit.judge.subgroups import MOST_DEEP, SearchScope, SubgroupSearch
-from fairaudit.metrics import Rate, find_metric
+from fairaudit.metrics import Disparity, Rate, find_metric, list_quantities
+from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.spec import key_schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.entries import Context, explain_score, find_unmet, quote_limits
@@ -87,6 +89,32 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
         if gated
     ]
     return (scan if rates and is_conditioned else None), gates
+
+
+def notice_unsearched_rates(
+    context: Context, scan: ReversalScan | None, checks: Iterable[Check]
+) -> Iterator[Notice]:
+    """A notice on rates that checks compare, and that the scan of declared strata does not search.
+
+    There is none if the spec names the rates of the scan, or compares these rates within strata.
+    """
+    if scan is None or context.shape.simpson.rates is not None:
+        return
+    compared, within = dict[str, None](), {SELECTION_RATE.id}
+    for check in checks:
+        rates = [one.id for one in list_quantities(check.metric) if isinstance(one, Rate)]
+        if check.given:
+            within |= {*rates}
+        elif isinstance(check.metric, Disparity) and check.of == scan.of and check.terms.at is None:
+            compared |= dict.fromkeys(rates)
+    names = [name for name in compared if name not in within]
+    if names and {*context.columns.factors} & {*chain(*scan.given)}:
+        searched = ", ".join([SELECTION_RATE.id, *names])
+        yield Notice(
+            "Simpson's reversals are searched in the selection rate only, although checks compare "
+            f"other rates: to search these as well, set `simpson: {{rates: [{searched}]}}`",
+            Subjects.NOBODY,
+        )
 
 
 def _read_given(

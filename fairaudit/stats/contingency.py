@@ -1,7 +1,7 @@
-"""Tests of contingency tables: z, Fisher, χ², G, McNemar, permutations; `LEAST_EXPECTED` (5).
+"""Tests of contingency tables: z, Fisher, χ², G, McNemar, permutations.
 
-A share comes with its size: the number of people that it is a share of. If a share is undefined
-(NaN), its p-value is NaN too.
+Each share has a size: the number of people in its denominator. If a share is undefined (NaN), the
+p-value is NaN, too.
 """
 
 from __future__ import annotations
@@ -16,50 +16,53 @@ from fairaudit.stats.distributions import chi_square_tail, normal_two_sided
 from fairaudit.stats.proportions import is_known
 
 LEAST_EXPECTED = 5
-"""If a cell has a smaller expected count, an exact test or a permutation test replaces z."""
+"""If a cell has a smaller expected count, an exact test or a permutation test replaces the z test.
+"""
 
 DRAWS = 9999
-"""The number of random tables of a permutation test; from draws alone, p is at least 1 / (DRAWS +
-1).
+"""The number of random tables that a permutation test draws. Without a bound, p is at least 1 /
+(DRAWS + 1).
 """
 
 LEAST_P = 1e-307
 """The smallest p-value that is returned: p is never 0."""
 
 MOST_DEALT = 10**9
-"""A table of this number of people or more is not permuted, because NumPy cannot draw it."""
+"""A table of this number of people or more is not permuted: NumPy cannot draw such tables."""
 
 _TIE = 1e-7
-"""Two tables are equally likely if their probabilities differ by at most this share, as in R."""
+"""Two tables count as equally likely if their probabilities differ by at most this share, as in R.
+"""
 
 _ROUNDING = 1e-12
-"""A drawn statistic counts as equal to the observed one if it is lower by at most this."""
+"""A drawn statistic counts as equal to the observed statistic if it is lower by at most this share.
+"""
 
 _PROBABILITIES = 2**18
-"""Maximum number of probabilities of tables in memory."""
+"""The maximum number of table probabilities that are in memory at once."""
 
 _DRAWN = 2**20
-"""Maximum number of counts drawn at once: 8 MB, and 8 MB for each array that a statistic computes.
+"""The maximum number of counts drawn at once (8 MB). A statistic computes arrays of the same size.
 """
 
 _MOST_COUNTED = 20_000
-"""Maximum number of partial tables that are counted; if there are more, tables are drawn."""
+"""The maximum number of partial tables that are counted. If there are more, tables are drawn."""
 
 _BOUNDED = 2**17
-"""Maximum product of groups and hits for which a bound of p is computed."""
+"""A bound of p is computed if the number of groups times the number of hits is at most this."""
 
 _EXACT_BELOW = 25
-"""With fewer discordant pairs, McNemar's test is exact."""
+"""With fewer discordant pairs than this, McNemar's test uses an exact p-value."""
 
 FAR = 2.24
 """The z with a two-sided p of .025. At a smaller z, the errors of the two tails cancel each other.
 """
 
 _FARTHEST = 8.0
-"""The z with a p of 1e-15, smaller than any level in use."""
+"""The z whose p is 1e-15. This p is smaller than any level in use."""
 
 _OFF = math.log(1.1)
-"""The largest accepted error of a normal p-value: a tenth, as a logarithm."""
+"""The largest accepted relative error of a normal p-value: a tenth, as a logarithm."""
 
 _WIDE, _WIDER = 14, 60
 """Tables farther from the mean than `_WIDE` deviations plus `_WIDER` counts are ignored."""
@@ -77,13 +80,13 @@ def find_z(
 ) -> Floats:
     """The z statistic of the difference `p - q` of two shares with the sizes `n` and `m`.
 
-    If `pooled`, the variance is that of the test of equal proportions; otherwise, it is the sum of
-    the variances of both sides, unless that sum is 0. With `yates`, the difference is moved towards
-    0 by half a person on each side, but not beyond 0; Yates (1934), JRSS Suppl 1:217, corrects χ²
-    for continuity in this way. If no one or everyone has the outcome on both sides, z is 0. Fleiss,
-    Levin & Paik (2003), Statistical Methods for Rates and Proportions, 3rd ed., §3.2. If the shares
-    are correlated by `r`, the pooled variance takes this into account; for matched pairs, the test
-    then equals McNemar's test up to terms of order 1 / n.
+    If `pooled`, the variance assumes that both shares are equal. Otherwise, it is the sum of the
+    variances of both sides, or the pooled variance if that sum is 0. With `yates`, the difference
+    is moved towards 0 by half a person on each side, but not beyond 0; Yates (1934), JRSS Suppl
+    1:217, corrects χ² for continuity in this way. If no one or everyone has the outcome on both
+    sides, z is 0. Fleiss, Levin & Paik (2003), Statistical Methods for Rates and Proportions, 3rd
+    ed., §3.2. The pooled variance uses `r`, the correlation of the shares. For matched pairs, the
+    test with `r` equals McNemar's test up to terms of order 1 / n.
 
     >>> z = find_z(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(z), 6), round(float(normal_two_sided(z)), 8)
@@ -107,10 +110,11 @@ def find_z(
 def find_far_roots(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
     """The saddle-point z of tables for which the p-value of `z` is wrong by more than a tenth.
 
-    Such tables are far out in the tail of a rare share or of a small sample. For others, it is NaN.
-    The error is relative to the p-value, because levels can also be very small. The modified root
-    of G is close to normal even far out: Barndorff-Nielsen (1986), Biometrika 73:307; for tables
-    with given margins Davison (1988), JRSS B 50:445.
+    Such tables are far in the tail of a rare share or of a small sample. For all other tables, the
+    result is NaN. The error is relative to the p-value, because significance levels can be very
+    small, too. The saddle-point z is a modified root of G that is close to normal even far in the
+    tail: Barndorff-Nielsen (1986), Biometrika 73:307, and Davison (1988), JRSS B 50:445, for tables
+    with given margins.
 
     >>> sides = [np.array(x) for x in (20 / 500, 500.0, 900 / 90_000, 90_000.0)]
     >>> z = find_z(*sides)
@@ -143,7 +147,7 @@ def _diverge(share: Floats, other: Floats) -> Floats:
 def smallest_expected(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
     """The smallest expected count of the four cells if both proportions are equal.
 
-    If it is below 5, the exact test is used. Cochran (1954), Biometrics 10:417.
+    If this count is below 5, the exact test is used. Cochran (1954), Biometrics 10:417.
 
     >>> float(smallest_expected(np.array(0.1), np.array(10.0), np.array(0.3), np.array(10.0)))
     2.0
@@ -155,11 +159,11 @@ def smallest_expected(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
 
 
 def fisher(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
-    """The two-sided p-value of Fisher's exact test of `a` of `n` against `c` of `m`.
+    """The two-sided p-value of Fisher's exact test: `a` hits of `n` people against `c` of `m`.
 
-    It is the probability of all tables with these margins that are at most as likely as the
-    observed table; probabilities within 1e-7 count as equal. Fisher (1935), The logic of inductive
-    inference, JRSS 98:39.
+    The p-value is the probability of all tables with the same margins that are at most as likely as
+    the observed table; probabilities within 1e-7 count as equal. Fisher (1935), The logic of
+    inductive inference, JRSS 98:39.
 
     >>> float(fisher(np.array(12), np.array(40), np.array(48), np.array(80))).__round__(8)
     0.00340922
@@ -172,8 +176,8 @@ def fisher(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
 def fisher_mid_p(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
     """The mid-p-value of Fisher's test: tables that are as likely as the observed one count half.
 
-    It is 1 if no other table has these margins, because all people are hits or all are misses.
-    Lancaster (1961), Significance tests in discrete distributions, JASA 56:223.
+    The mid-p-value is 1 if no other table has the same margins: all people are hits, or all are
+    misses. Lancaster (1961), Significance tests in discrete distributions, JASA 56:223.
 
     >>> float(fisher_mid_p(np.array(1), np.array(10), np.array(3), np.array(10))).__round__(6)
     0.334365
@@ -184,7 +188,7 @@ def fisher_mid_p(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
 
 
 def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
-    """The probability of all tables less likely than the observed one, and of those as likely."""
+    """The probabilities of all tables less likely than the observed table, and of all as likely."""
     arrays = np.broadcast_arrays(*(np.asarray(array, dtype=np.int64) for array in (a, n, c, m)))
     a, n, c, m = (array.ravel() for array in arrays)
     probabilities = np.full((2, a.size), np.nan)
@@ -195,7 +199,7 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
     reach = 1.25 * np.abs(a - mean) + _WIDE * deviation + _WIDER
     least = np.maximum(np.maximum(hits - m, 0), np.floor(mean - reach)).astype(np.int64)
     most = np.minimum(np.minimum(n, hits), np.ceil(mean + reach)).astype(np.int64)
-    # Counts above 2^53 are rounded as floats: the range must contain the observed table.
+    # Floats round counts above 2^53, so the range is extended to the observed table.
     least, most = np.minimum(least, a), np.maximum(most, a)
     length = most - least + 1
     order = np.argsort(length, kind="stable")
@@ -217,10 +221,11 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
 
 
 def _tails(a: Ints, n: Ints, c: Ints, m: Ints, least: Ints, longest: int) -> tuple[Floats, Floats]:
-    """`_exact` for a list of tables, in which the hits take `longest` values from `least` on.
+    """The results of `_exact` for tables whose `a` could be `least` to `least + longest - 1`.
 
-    Each probability follows from the previous one by their ratio. The logarithms of the ratios are
-    added up, because differences of logarithms of large factorials would lose digits.
+    Each probability is computed from the previous probability and the ratio of the two. The
+    logarithms of the ratios are added up, because differences of logarithms of large factorials
+    would lose digits.
     """
     hits, least = (a + c)[:, None], least[:, None]
     k = least + np.arange(longest - 1)
@@ -247,7 +252,7 @@ def chi_square(counts: Floats) -> tuple[Floats, Floats, Floats]:
     """Pearson's χ² of tables [..., K, G], its degrees of freedom, and its p-value.
 
     Rows and columns of zeros are ignored. Without degrees of freedom, the results are 0, 0 and 1.
-    It has no continuity correction: that is for two by two tables (`find_z`). Pearson (1900), On
+    There is no continuity correction (`find_z` has one for two by two tables). Pearson (1900), On
     the criterion that a given system of deviations..., Phil Mag 50:157.
 
     >>> result = chi_square(np.array([[250.0, 270, 240, 260], [750, 730, 760, 740]]))
@@ -289,7 +294,7 @@ def _test_independence(
 
 
 def expected_counts(counts: Floats) -> Floats:
-    """The counts of tables [..., K, G] that their margins predict; 0 for an empty margin."""
+    """The expected counts of tables [..., K, G], from their margins; 0 for an empty margin."""
     rows, columns = counts.sum(axis=-1, keepdims=True), counts.sum(axis=-2, keepdims=True)
     with np.errstate(all="ignore"):
         expected = rows * columns / counts.sum(axis=(-2, -1), keepdims=True)
@@ -300,16 +305,16 @@ _THROWS = range(_EXACT_BELOW)
 _AT_MOST = np.cumsum([[math.comb(n, k) / 2**n for k in _THROWS] for n in _THROWS], axis=1)
 """The probability of at most k heads (columns) in n throws (rows), without rounding.
 
-It is not from SciPy, whose import takes longer than most audits.
+SciPy is not used, because its import takes longer than most audits.
 """
 
 
 def mcnemar(b: Ints, c: Ints) -> tuple[Floats, Floats, Marks]:
     """McNemar's χ², its p-value, and whether p is exact, from the counts of discordant pairs.
 
-    With fewer than 25 discordant pairs, p is the two-sided binomial p-value; otherwise, it is that
-    of the statistic, without continuity correction. Without discordant pairs, the results are 0 and
-    1. McNemar (1947), Psychometrika 12:153.
+    With fewer than 25 discordant pairs, p is the exact two-sided binomial p-value. Otherwise, p is
+    computed from χ², without continuity correction. Without discordant pairs, χ² is 0 and p is 1.
+    McNemar (1947), Psychometrika 12:153.
 
     >>> statistic, p, exact = mcnemar(np.array([12, 30]), np.array([2, 10]))
     >>> [round(float(number), 6) for number in (*statistic, *p)], exact.tolist()
@@ -329,15 +334,15 @@ def mcnemar(b: Ints, c: Ints) -> tuple[Floats, Floats, Marks]:
 def permutation_test(
     counts: Ints, statistic: Callable[[Floats], Floats], draws: int = DRAWS, seed: int = 0
 ) -> float:
-    """The p-value of a statistic of a table [K, G] of people by class and group.
+    """The p-value of a `statistic` for a table [K, G] of people by class and group.
 
-    The null hypothesis is that all groups are equal. `statistic` takes tables [D, K, G] and returns
-    one number for each table, larger if groups differ more. Each draw permutes all people among the
-    groups, whose sizes stay the same. The p-value is (b + 1) / (draws + 1), where b is the number
-    of draws that reach the observed statistic, so p is never 0. It is NaN if the observed statistic
-    is NaN. A table must have fewer than 10⁹ people; otherwise, NumPy raises ValueError or does not
-    end. Phipson & Smyth (2010), Permutation p-values should never be zero,
-    doi:10.2202/1544-6115.1585.
+    The null hypothesis is that all groups are equal. The function `statistic` takes tables [D, K,
+    G] and returns one number for each table. The number is larger if groups differ more. Each draw
+    permutes all people among the groups, whose sizes stay the same. The p-value is (b + 1) / (draws
+    + 1), where b is the number of draws that reach the observed statistic, so p is never 0. It is
+    NaN if the observed statistic is NaN. A table must have fewer than 10⁹ people; otherwise, NumPy
+    raises ValueError or does not end. Phipson & Smyth (2010), Permutation p-values should never be
+    zero, doi:10.2202/1544-6115.1585.
 
     >>> def gap(tables):
     ...     shares = tables[:, 0] / tables.sum(axis=1)
@@ -362,11 +367,11 @@ def permutation_test(
 def permute_chi_square(counts: Ints) -> float:
     """The p-value of χ² of a table [2, G], among all tables with the same margins.
 
-    For few tables, the p-value is exact: group by group, tables with the same sum of x² / n are
-    counted together. If there are many tables, some are drawn. If no draw reaches the observed
-    value, p is also limited by a bound. Without a fixed total, the hits of the groups are
-    independent binomial numbers. So p is at most the probability without a fixed total, divided by
-    the probability of the total.
+    If there are few such tables, the p-value is exact: group by group, tables with the same sum of
+    x² / n (x of n people are hits) are counted together. If there are many, random tables are
+    drawn. If no drawn table reaches the observed χ², p is also limited by a bound. If the total of
+    hits were not fixed, the hits of the groups would be independent binomial numbers. So p is at
+    most the probability without a fixed total, divided by the probability of the observed total.
 
     >>> round(permute_chi_square(np.array([[7, 1, 1], [1, 6, 3]])), 4)
     0.0079
@@ -394,7 +399,7 @@ def permute_chi_square(counts: Ints) -> float:
 
 
 def _bound_chi_square(counts: Ints) -> float:
-    """Chernoff's bound of the probability of such a χ² of a table [2, G]; 1 for a huge table."""
+    """Chernoff's bound of the p-value of χ² for a table [2, G]; 1 for a huge table."""
     from scipy.special import logsumexp
     from scipy.stats import binom
 
@@ -414,12 +419,13 @@ def _bound_chi_square(counts: Ints) -> float:
 
 
 def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
-    """The p-value of the widest gap of shares in several tables [2, G] if all groups are equal.
+    """The p-value of `least`, the widest gap between shares of groups in several tables [2, G].
 
-    Each draw permutes the people of every table among its groups and takes the widest gap of all
-    tables. p is computed as in `permutation_test`; it is NaN if a table has 10⁹ people. If no draw
-    has a gap as wide, p is also limited by a bound: the probability that a group differs from the
-    share of its table by half the gap.
+    The null hypothesis is that all groups are equal. Each draw permutes the people of every table
+    among the groups and takes the widest gap of all tables. p is computed as in `permutation_test`;
+    it is NaN if a table has 10⁹ people or more. If no draw has such a wide gap, p is also limited
+    by a bound: the probability that the share of a group differs from the share of its table by
+    half the gap.
 
     >>> tables = [np.array([[12, 48], [28, 32]]), np.array([[5, 5], [5, 5]])]
     >>> round(permute_widest_gap(tables, 0.3), 2)
@@ -438,7 +444,7 @@ def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
 
 
 def _bound_distance(counts: Ints, reach: float) -> float:
-    """A bound of the probability that a group's share differs by `reach` from the share of all."""
+    """A bound of the probability that a group's share is `reach` away from the overall share."""
     from scipy.stats import hypergeom
 
     n, (hits, _) = counts.sum(axis=0), counts.sum(axis=1)
@@ -449,7 +455,7 @@ def _bound_distance(counts: Ints, reach: float) -> float:
 
 
 def _dealt(counts: Ints, draws: int, seed: int) -> Iterator[Ints]:
-    """Random tables [D, K, G] with the margins of `counts`, in blocks."""
+    """Yields blocks of random tables [D, K, G] that have the margins of `counts`."""
     of_class, of_group = counts.sum(axis=1), counts.sum(axis=0)
     generator = np.random.default_rng(seed)
     block = max(_DRAWN // max(counts.size, 1), 1)
@@ -471,11 +477,12 @@ def _dealt(counts: Ints, draws: int, seed: int) -> Iterator[Ints]:
 def moment_test(counts: Ints) -> float:
     """The p-value of χ² of a sparse table [K, G], from its moments over tables with these margins.
 
-    The scaled χ² distribution with the same mean and variance gives p. The test is for many groups:
-    with few groups and a rare class, χ² has only a few values. p is at least 1 / (DRAWS + 1),
-    because two moments do not describe the far tail. Rows and columns without people are ignored; p
-    is 1 if the table cannot vary. Haldane (1940), Biometrika 31:346; Dawson (1954), A simplified
-    expression for the variance of the χ²-function on a contingency table, Biometrika 41:280.
+    p is computed from a scaled χ² distribution with the same mean and variance as the statistic.
+    The test is for many groups: with few groups and a rare class, χ² has only a few values. p is at
+    least 1 / (DRAWS + 1), because two moments do not describe the far tail. Rows and columns
+    without people are ignored; p is 1 if the table cannot vary. Haldane (1940), Biometrika 31:346;
+    Dawson (1954), A simplified expression for the variance of the χ²-function on a contingency
+    table, Biometrika 41:280.
     """
     whole = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0].astype(np.float64)
     n, (rows, columns) = whole.sum(), whole.shape

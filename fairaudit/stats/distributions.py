@@ -1,7 +1,7 @@
 """Quantiles and tails of the normal, Student's t, χ² and binomial distributions.
 
-Binomial tails are inverted by a series and a continued fraction of the smaller count, with full
-precision and without SciPy, whose import takes longer than most audits.
+Binomial tails are inverted without SciPy, because its import takes longer than most audits. A
+series and a continued fraction in the smaller of two counts give full precision.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 from fairaudit.base.arrays import Alpha, Ends, Floats
 
 _FEW = 100
-"""With more degrees of freedom, SciPy computes the tail."""
+"""With more degrees of freedom than this, SciPy computes the tail."""
 _VERY_MANY = 2_000_000
-"""Number of tails above which SciPy is faster, including its import."""
+"""The number of tails above which SciPy is faster, including the time of its import."""
 _FAR = 10_000.0
-"""With a larger statistic, the tail for few degrees of freedom is 0."""
+"""With a larger statistic than this, the tail for few degrees of freedom is 0."""
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 """SciPy has this function, but its import takes longer than most audits."""
 
 
 def expit(log_odds: Floats) -> Floats:
-    """The probabilities that have these log-odds."""
+    """The probability of each value in `log_odds`."""
     return np.asarray(np.exp(-np.logaddexp(0, -log_odds)))
 
 
@@ -98,10 +98,10 @@ def t_two_sided(t: Floats, df: Floats) -> Floats:
 def chi_square_tail(statistic: Floats | float, df: Floats | float) -> Floats:
     """P(χ² >= `statistic`) with `df` degrees of freedom.
 
-    For few whole degrees of freedom, the tail is computed as a sum, because the import of SciPy
-    takes longer than most audits. The tail is the regularized upper incomplete gamma function
-    Q(df/2, h), where h is half the statistic. Q(a + 1, h) = Q(a, h) + h^a e^-h / Γ(a + 1); the sum
-    starts with Q(1/2, h) = erfc √h or Q(1, h) = e^-h.
+    If the degrees of freedom are whole numbers up to 100, the tail is computed as a sum, because
+    the import of SciPy takes longer than most audits. The tail is the regularized upper incomplete
+    gamma function Q(df/2, h), where h is half the statistic. The recurrence is Q(a + 1, h) = Q(a,
+    h) + h^a e^-h / Γ(a + 1); the sum starts with Q(1/2, h) = erfc √h or Q(1, h) = e^-h.
 
     >>> float(chi_square_tail(3.841458820694124, 1)).__round__(12)
     0.05
@@ -124,7 +124,7 @@ def chi_square_tail(statistic: Floats | float, df: Floats | float) -> Floats:
 
 
 MOST_HITS = 100
-"""Maximum number of hits for the series, because the series is long for more hits."""
+"""The maximum number of hits for which the series is used. With more hits, the series is long."""
 
 _SMALL_STEP = 1e-6
 """After a smaller step of Halley's method, the next step would change no digit."""
@@ -135,10 +135,10 @@ _log_gamma = np.frompyfunc(math.lgamma, 1, 1)
 
 
 def invert_tails(hits: Floats, misses: Floats, tail: Floats) -> Ends:
-    """The shares at which P(X >= `hits`) and at which P(X <= `hits`) is `tail`; X is binomial.
+    """Two shares: the binomial P(X >= `hits`) is `tail` at the first, P(X <= `hits`) at the second.
 
-    Both counts are above 0, and the smaller count is at most `MOST_HITS`. The tail is at most ½ and
-    may be tiny.
+    X is the number of hits among `hits + misses` people. Both counts are above 0, and the smaller
+    count is at most `MOST_HITS`. The tail is at most ½ and may be tiny.
 
     >>> low, high = invert_tails(np.array([1.0]), np.array([9.0]), np.array([0.025]))
     >>> round(float(low[0]), 6), round(float(high[0]), 6)
@@ -157,8 +157,8 @@ def invert_tails(hits: Floats, misses: Floats, tail: Floats) -> Ends:
 def _find_log_ways(h: Floats, m: Floats) -> Floats:
     """The logarithm of the binomial coefficient `h + m` over `h`, where `h` may be fractional.
 
-    It multiplies one factor for each whole hit and uses Stirling's series for the fractional part.
-    The difference of two large logarithms of Γ would lose digits.
+    The function multiplies one factor for each whole hit, and uses Stirling's series for the
+    fraction. The difference of two large logarithms of Γ would lose digits.
     """
     part = h - np.floor(h)
     steps = np.arange(1, int(h.max()) + 1)[:, None]
@@ -176,9 +176,9 @@ def _sum_stirling(z: Floats) -> Floats:
 def _invert_upper(h: Floats, m: Floats, target: Floats) -> Floats:
     """The logarithm of x, the share at which at least `h` hits have the target probability.
 
-    The probability is that of exactly `h` hits times a series of positive ratios (DLMF 8.17.8); its
-    derivative by log x is `h` divided by this series. The target does not contain the binomial
-    coefficient.
+    This probability is the probability of exactly `h` hits, times a series of positive ratios (DLMF
+    8.17.8). The derivative of its logarithm by log x is `h` divided by the series. `target` is the
+    logarithm of the target probability without the binomial coefficient.
     """
     log_x = target / h
     for _ in range(_STEPS):
@@ -200,10 +200,10 @@ def _invert_upper(h: Floats, m: Floats, target: Floats) -> Floats:
 def _invert_lower(h: Floats, m: Floats, target: Floats, least: float) -> Floats:
     """The logarithm of 1 - x; x is the share at which at most `h` hits have the target probability.
 
-    The probability is that of exactly `h` hits times F(-h, 1; m + 1; -r), where r = (1 - x)/x. F is
-    the even part of Gauss's continued fraction (DLMF 15.7.5). It ends after `h` terms if `h` is
-    whole, and is short if -m log(1 - x) is large. `least` is a lower bound of -m log(1 - x): the
-    negative logarithm of the largest tail.
+    This probability is the probability of exactly `h` hits, times F(-h, 1; m + 1; -r), where r is
+    1/x - 1. F is the even part of Gauss's continued fraction (DLMF 15.7.5). The fraction ends after
+    `h` terms if `h` is whole, and is short if -m log(1 - x) is large. `least` is a lower bound of
+    -m log(1 - x): the negative logarithm of the largest tail.
     """
     terms = np.arange(1, int(10 + 60 / least + 3 * math.sqrt(h.max())))[:, None]
     even = terms * (h + m + terms) / ((m + 2 * terms - 1) * (m + 2 * terms))
@@ -228,5 +228,5 @@ def _invert_lower(h: Floats, m: Floats, target: Floats, least: float) -> Floats:
 
 
 def _find_step(step: Floats, curve: Floats) -> Floats:
-    """The step of Halley's method, from Newton's `step` and `curve`, the ratio f'' / f'."""
+    """The step of Halley's method, from Newton's `step` and the ratio f'' / f' (`curve`)."""
     return np.asarray(step / np.maximum(1 - step * curve / 2, 0.5))

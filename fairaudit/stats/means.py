@@ -1,12 +1,12 @@
 """Intervals and tests of means: Student, Welch, ANOVA; a minimum variance for small groups.
 
-`deviation` is always the sum of squares Σ(x - mean)², not the variance. A mean of fewer than two
+`deviation` is always the sum of squares Σ(x - mean)², not the variance. A sample of fewer than two
 people has no variance, so its results are NaN.
 
-A few people cannot show that a variance is small: two people with the same score have a variance of
-0. So variances can be `moderated`: the variance of the smaller side is then at least a share of the
-pooled variance. The share is `_TRUSTED` / n, and less if both sides have similar sizes. A variance
-that is already larger is not changed, as in Welch's test. The idea is from Smyth (2004), Linear
+A sample of a few people cannot show that a variance is small: two people with the same score have a
+variance of 0. So variances can be `moderated`: the variance of the smaller side is then at least a
+share of the pooled variance. This share is `_TRUSTED` / n, or less if both sides have similar
+sizes. A larger variance is not changed, as in Welch's test. The idea is from Smyth (2004), Linear
 models and empirical Bayes methods, Stat Appl Genet Mol Biol 3:3.
 """
 
@@ -32,12 +32,12 @@ class Summary(NamedTuple):
 
 
 def moderated_interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The bounds of several means, [..., G], by Student's t with n - 1 degrees of freedom.
+    """The bounds of several means [..., G], by Student's t with n - 1 degrees of freedom.
 
-    The variance of a small group is at least a share of the pooled variance of all other groups
-    (each about its own mean). If a group has no variance even then, its bounds are NaN, unless it
-    has many people and other groups vary. Student (1908), The probable error of a mean, Biometrika
-    6:1.
+    The variance of a small group is at least a share of the variance that is pooled over all groups
+    (each about its own mean). If the resulting variance is 0, the bounds are NaN, unless the group
+    has more than 10 people and other groups vary. Student (1908), The probable error of a mean,
+    Biometrika 6:1.
 
     >>> low, high = moderated_interval(*np.array([[3.0, 5.0], [0.0, 990.0], [2.0, 100.0]]))
     >>> [round(float(end), 3) for end in (low[0], high[0])]
@@ -52,7 +52,7 @@ def moderated_interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha 
 
 
 def takes_pooled_variance(deviation: Floats, n: Floats) -> Marks:
-    """Marks the groups, [..., G], that `moderated_interval` gives a share of the pooled variance.
+    """Marks the groups [..., G] for which `moderated_interval` uses a share of the pooled variance.
 
     >>> takes_pooled_variance(np.array([0.0, 990.0]), np.array([2.0, 100.0])).tolist()
     [True, False]
@@ -96,7 +96,7 @@ def find_pooled_share(n: Floats, m: Floats) -> Floats:
 
 
 class Gap(NamedTuple):
-    """The first of two means minus the second, with its standard error and degrees of freedom."""
+    """The difference of two means, with its standard error and its degrees of freedom."""
 
     value: Floats
     error: Floats
@@ -138,9 +138,9 @@ def student(first: Summary, second: Summary) -> Gap:
 def welch(first: Summary, second: Summary, *, moderated: bool = False) -> Gap:
     """The first mean minus the second, where the variances of both sides may differ.
 
-    The degrees of freedom of t are those of Welch (1947), The generalization of "Student's" problem
-    when several different population variances are involved, Biometrika 34:28, and Satterthwaite
-    (1946), Biometrics Bull 2:110. They are NaN if neither side varies.
+    The degrees of freedom of t follow Welch (1947), The generalization of "Student's" problem when
+    several different population variances are involved, Biometrika 34:28, and Satterthwaite (1946),
+    Biometrics Bull 2:110. They are NaN if neither side varies.
 
     >>> gap = welch(*(Summary(*side) for side in np.array([[3.0, 10, 5], [5, 12, 4]])))
     >>> [round(float(end), 6) for end in gap.ends()]
@@ -161,7 +161,7 @@ def welch(first: Summary, second: Summary, *, moderated: bool = False) -> Gap:
 def welch_anova(
     mean: Floats, deviation: Floats, n: Floats, axis: int = -1
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Welch's F for the equality of all means along an axis: F, both degrees of freedom, and p.
+    """Welch's test that all means along an axis are equal: F, both degrees of freedom, and p.
 
     The variances may differ. All results are NaN if a group has fewer than two people or does not
     vary. For two groups, F is the square of the t of `welch`. Welch (1951), On the comparison of

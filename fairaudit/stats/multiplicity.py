@@ -1,12 +1,14 @@
 """Corrections for many tests (Holm, Šidák, Tukey); intervals of the largest of many comparisons.
 
 m intervals at the level 1 - (1 - α)^(1/m) hold at the same time with probability 1 - α (Šidák 1967,
-doi:10.1080/01621459.1967.10482935). So the largest lower end and the largest upper end are an
-interval of the largest true value; for two groups, it is the usual interval. At such levels, score
-intervals are too narrow if hits or misses are few, so those groups have exact intervals.
+doi:10.1080/01621459.1967.10482935). So the largest lower end and the largest upper end are the ends
+of an interval of the largest true value. For two groups, this is the usual interval. At such small
+levels, score intervals are too narrow for groups with few hits or few misses. These groups have
+exact intervals.
 
-There are k² ordered pairs of groups. A group can have a part in the largest end only if at most
-one other group beats it in both numbers (`undominated`). There are few such groups.
+k groups have about k² ordered pairs. A group can be in the pair with the largest end only if at
+most one other group beats it in both its value and its error (`undominated`). Only the few groups
+that meet this condition are compared.
 """
 
 from __future__ import annotations
@@ -24,22 +26,25 @@ _ROUNDED_AWAY = -39.0
 """If the logarithm of a probability is below this, 1 plus the probability is rounded to 1."""
 
 _FEW, _SOME = 1000, 500
-"""With more than `_FEW` groups, a sample of `_SOME` filters the others before they are sorted."""
+"""With more than `_FEW` groups, a sample of `_SOME` groups filters all others before they are
+sorted.
+"""
 
 _FAR = 1e-6
 """Below this p-value, Bonferroni's bound is as good as the exact distribution."""
 
 _STEP = 0.1
 _NODES = np.arange(-50, 111, dtype=np.float64) * _STEP
-"""Points of a sum over the normal density, which has full precision because the curve is smooth."""
+"""The points of a sum over the normal density. The curve is smooth, so the sum has full precision.
+"""
 
 
 def holm(p: Sequence[float] | Floats) -> Floats:
-    """Adjusted p-values: the probability of a false alarm among those below alpha is at most alpha.
+    """Holm's adjusted p-values: the probability of any false alarm is at most alpha.
 
-    The procedure steps down from the smallest p-value; NaN stays
-    NaN and does not count. Holm (1979), A simple sequentially rejective multiple test procedure,
-    Scand J Stat 6:65.
+    A false alarm is an adjusted p-value below alpha for a true null hypothesis. The procedure steps
+    down from the smallest p-value. NaN stays NaN and is not counted as a test. Holm (1979), A
+    simple sequentially rejective multiple test procedure, Scand J Stat 6:65.
 
     >>> [round(number, 6) for number in holm([0.01, 0.04, 0.03]).tolist()]
     [0.03, 0.06, 0.06]
@@ -53,11 +58,11 @@ def holm(p: Sequence[float] | Floats) -> Floats:
 
 
 def benjamini_hochberg(p: Sequence[float] | Floats) -> Floats:
-    """Adjusted p-values: on average, at most a share alpha of those below alpha are false alarms.
+    """Benjamini & Hochberg's adjusted p-values: the mean share of false alarms is at most alpha.
 
-    The procedure steps up from the largest p-value; NaN stays NaN and
-    does not count. Benjamini & Hochberg (1995), Controlling the false discovery rate, JRSS B
-    57:289.
+    False alarms are counted as a share of all adjusted p-values below alpha. The procedure steps up
+    from the largest p-value. NaN stays NaN and is not counted as a test. Benjamini & Hochberg
+    (1995), Controlling the false discovery rate, JRSS B 57:289.
 
     >>> [round(number, 6) for number in benjamini_hochberg([0.01, 0.04, 0.03]).tolist()]
     [0.03, 0.04, 0.04]
@@ -91,10 +96,10 @@ def sidak(p: Alpha, m: float | Floats) -> Floats:
 def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
     """The probability that the smallest two-sided p-value over all pairs of `groups` is below `p`.
 
-    It is computed from the studentized range: exact for normal means of equal variance, an upper
-    bound for groups of different sizes. If Bonferroni's p-value is smaller or tiny, it is used.
-    Tukey (1953), The problem of multiple comparisons; Kramer (1956), Biometrics 12:307; Hayter
-    (1984), Ann Stat 12:61.
+    The probability is computed from the studentized range. It is exact for normal means of equal
+    variance, and an upper bound for groups of different sizes. Bonferroni's p-value is used instead
+    if it is smaller, or if it is tiny. Tukey (1953), The problem of multiple comparisons; Kramer
+    (1956), Biometrics 12:307; Hayter (1984), Ann Stat 12:61.
 
     >>> [round(float(tukey_kramer(p, 3)), 4) for p in (0.0192, 1e-20)]
     [0.0503, 0.0]
@@ -106,7 +111,7 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
         near = np.array((result > _FAR) & (pairs > 1))
         if near.any():
             z, m = np.asarray(normal_critical(p[near])), k[near]
-            # For all others, the probability is rounded to 1, as is Bonferroni's p-value.
+            # For all other p, both this probability and Bonferroni's p-value are rounded to 1.
             most = np.log(m) + (m - 1) * np.log1p(-2 * normal_below(-z / np.sqrt(2)))
             near[near], z = most > _ROUNDED_AWAY, z[most > _ROUNDED_AWAY]
             beyond = _pass_range(np.sqrt(2) * z, k[near].astype(np.float64))
@@ -117,9 +122,9 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
 def _pass_range(width: Floats, groups: Floats) -> Floats:
     """The probability that the range of `groups` standard normal values is above a `width`.
 
-    It is a sum over the position of the highest value: the density there, times the probability
-    that not all others are within the width. All terms are positive, so a small probability keeps
-    all digits.
+    The probability is a sum over positions of the highest value: the density at the position, times
+    the probability that not all other values are within the width. All terms are positive, so a
+    small probability keeps all digits.
     """
     below, others = normal_below(_NODES), (groups - 1)[:, None]
     density = np.exp(-np.square(_NODES) / 2) / np.sqrt(2 * np.pi) * _STEP
@@ -145,9 +150,9 @@ def largest_difference(
 ) -> tuple[float, float]:
     """The interval of the largest `value[i] - value[j]` over ordered pairs of the groups [G].
 
-    It is computed by MOVER from the `ends` of each value. It is NaN if an end of a group in `among`
-    is unknown. If `size` is given, the values are shares, and the upper end is at least
-    `_split_gap`.
+    `among` marks the compared groups. MOVER computes the interval from the `ends` of each value;
+    the result is NaN if an end of a marked group is unknown. If `size` is given, the values are
+    shares, and the upper end is at least the bound of `_split_gap`.
     """
     members = np.flatnonzero(among)
     p, low, high = value[members], ends[0][members], ends[1][members]
@@ -187,10 +192,10 @@ def smallest_ratio(
 ) -> tuple[float, float]:
     """The interval of the smallest `share[i] / share[j]` over ordered pairs of the groups [G].
 
-    Each pair has an interval at the level `alpha`, by Koopman. If any group has few hits or misses,
-    or if shares are smoothed, all intervals are by MOVER. `drawn_in` contains an offset and a
-    factor: a smoothed share is offset + factor * share. The result is NaN if the share of a group
-    in `among` is unknown.
+    Each pair has Koopman's interval at the level `alpha`. If any group has few hits or misses, or
+    if shares are smoothed, all pairs have MOVER's interval instead. `drawn_in` contains an offset
+    and a factor: a smoothed share is offset + factor * share. It is None if shares are not
+    smoothed. The result is NaN if the share of a group that `among` marks is unknown.
     """
     members = np.flatnonzero(among)
     p, n = share[members], size[members]
@@ -210,9 +215,9 @@ def smallest_ratio(
 
 
 def smallest_mover_ratio(value: Floats, ends: Ends) -> tuple[float, float]:
-    """The smallest lower and upper end of `value[i] / value[j]` over ordered pairs of [G] groups.
+    """The interval of the smallest `value[i] / value[j]` over ordered pairs of the groups [G].
 
-    By MOVER, from the `ends` of each value; NaN if an end is unknown or negative.
+    MOVER computes the interval from the `ends` of each value: NaN if an end is unknown or negative.
     """
     low, high = ends
     if len(value) < 2 or not (low >= 0).all() or np.isnan(high).any():
@@ -228,10 +233,10 @@ def smallest_mover_ratio(value: Floats, ends: Ends) -> tuple[float, float]:
 def difference_to_highest(
     value: Floats, ends: Ends, among: Marks, size: Floats | None = None, alpha: float = 0.05
 ) -> Ends:
-    """The interval of each value minus the highest value of all other groups, [G].
+    """The interval of each value [G] minus the highest value of all other groups.
 
     Because it is unknown which group is truly the highest, each end is the smallest end of the
-    differences to all other groups. `size`: as in `largest_difference`.
+    differences to all other groups. `size` has the same meaning as in `largest_difference`.
     """
     members, (low, high) = np.flatnonzero(among), ends
     result = np.full((2, len(value)), np.nan)
@@ -262,11 +267,11 @@ def ratio_to_extreme(
     *,
     lowest: bool,
 ) -> Ends:
-    """The interval of each value divided by that of the highest or the `lowest` group, [G].
+    """The interval of each value [G] divided by the value of the highest or `lowest` group.
 
     Each end is the smallest end (for the lowest group: the largest) of the ratios to all other
-    groups. The methods are those of `smallest_ratio`, or of `smallest_mover_ratio` if the `ends` of
-    the values are given.
+    groups. The methods are the same as in `smallest_ratio`, or as in `smallest_mover_ratio` if the
+    `ends` of the values are given.
     """
     way = -1 if lowest else 1
     members = np.flatnonzero(among)
@@ -308,10 +313,10 @@ def ratio_to_extreme(
 def undominated(first: Floats, second: Floats) -> Ints:
     """The indices of the groups in the first two Pareto fronts.
 
-    A group beats another group if it is higher in both numbers. The first front contains the groups
-    that no group beats; the second contains those that only groups of the first front beat. The
-    second front is needed because the largest end may be that of a group and the only group that
-    beats it.
+    A group beats another group if it is higher in both `first` and `second`. The first front
+    contains the groups that no group beats. The second front contains the groups that are beaten
+    only by groups of the first front. The second front is needed because the pair with the largest
+    end may consist of a group and the only group that beats it.
     """
     return np.concatenate(_find_fronts(first, second))
 
@@ -320,7 +325,7 @@ def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
     if len(first) <= _FEW:
         return _sort_fronts(first, second)
     some = np.arange(0, len(first), len(first) // _SOME)
-    # Each group in `beaten` is beaten by another, so a group that it beats is in neither front.
+    # Groups in `beaten` are beaten, so a group that one of them beats is in neither front.
     beaten = some[_sort_fronts(first[some], second[some])[1]]
     last = np.searchsorted(-first[beaten], -first, side="right") - 1
     reached = np.append(second[beaten], -np.inf)[last]

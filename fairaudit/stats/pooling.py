@@ -1,12 +1,13 @@
-"""Shares estimated with the help of others: partial pooling over attributes, kernel smoothing.
+"""Shares estimated with data of other people: partial pooling over attributes, kernel smoothing.
 
 Partial pooling follows J. Foulds, R. Islam, K. Keya & S. Pan, Bayesian modeling of intersectional
 fairness: the variance of bias, arXiv:1811.07255. The logit of a group's share is the sum of a
 constant, an effect of each of its levels, and a deviation of the group. The deviations have the
-standard deviation τ. So a small group is moved towards the effects of its attributes, and a large
-group hardly changes. The computation is deterministic: expectation propagation (T. Minka, UAI 2001;
-C. Rasmussen & C. Williams, Gaussian Processes for Machine Learning, §3.6) for each τ on a grid, and
-a mean over all τ, weighted by their evidence. Each group's own likelihood is exact.
+standard deviation τ. So the share of a small group moves towards the share that the effects of its
+levels predict, and the share of a large group hardly changes. The computation is deterministic: it
+uses expectation propagation (T. Minka, UAI 2001; C. Rasmussen & C. Williams, Gaussian Processes for
+Machine Learning, §3.6) for each τ on a grid, and averages the results, weighted by the evidence of
+each τ. The likelihood of each group is exact.
 
 Expectation propagation replaces the likelihood of each group by a Gaussian, called the site of the
 group. The distribution of a logit given all other groups is called its cavity.
@@ -25,7 +26,8 @@ from fairaudit.stats.distributions import expit
 
 CONSTANT_DEVIATION = 5.0
 LEVEL_DEVIATION = 2.5
-"""Prior standard deviations on the logit scale: of the constant, and of the effect of a level."""
+"""The prior standard deviations of the constant and of the effect of a level, on the logit scale.
+"""
 LARGEST_TAU = 3.0
 """The largest τ on the grid; the prior of τ is half-normal with standard deviation 1."""
 
@@ -33,18 +35,18 @@ _TAUS = 21
 _STEPS = 60
 _MODE_STEPS = 40
 _MOST = 40_000
-"""Maximum number of groups times τ in one computation."""
+"""The maximum of the number of groups times the number of τ in one computation."""
 _CLOSE = 1e-6
 _DAMPING = 0.8
 _COARSE, _FINE = (np.sinh(np.linspace(-4.5, 4.5, count))[:, None] for count in (101, 401))
-"""Points around the middle, in standard deviations: dense near the middle, 45 at the ends."""
+"""Points in standard deviations from the middle: dense near the middle, and 45 at the ends."""
 
 
 class PooledShares(Frozen, eq=False):
-    """The posterior of each group's share: its mean [G], and the distribution of its logit [Q, G].
+    """The posterior of each group's share: the `mean` of the share [G], and the `logit` [Q, G].
 
-    `logit` contains the points of the distribution. `below` and `above` are the logarithms of the
-    probability below and above each point.
+    `logit` contains Q points of the distribution of the logit of the share. `below` and `above` [Q,
+    G] are the logarithms of the probability below and above each point.
     """
 
     mean: Floats
@@ -84,7 +86,7 @@ def pool_shares(hits: Floats, trials: Floats, levels: Ints) -> PooledShares:
     pieces = np.array_split(taus, max(1, min(_TAUS, _TAUS * len(hits) // _MOST)))
     posteriors = [model.propagate(piece[:, None]) for piece in pieces]
     posterior = _Posterior(*map(np.concatenate, zip(*posteriors, strict=True)))
-    # The weight of each τ: the width of its grid cell, its half-normal prior, and its evidence.
+    # The weight of each τ: the width of its grid cell × its half-normal prior × its evidence.
     height = posterior.evidence - taus**2 / 2
     weights = np.gradient(taus) * np.exp(height - height.max())
     return model.mix(posterior, weights / weights.sum())
@@ -98,7 +100,10 @@ class _Sites(NamedTuple):
 
 
 class _Posterior(NamedTuple):
-    """The logits at each τ, [T, G], and their cavities; `evidence` [T] is log P(data | τ)."""
+    """Mean and variance of the logits and of their cavities at each τ, as arrays [T, G].
+
+    `evidence` [T] is log P(data | τ).
+    """
 
     mean: Floats
     variance: Floats
@@ -108,14 +113,14 @@ class _Posterior(NamedTuple):
 
 
 class _Model(Frozen, eq=False):
-    """The hits and trials of the groups, and the matrix of the effects in their logits."""
+    """The hits and trials of the groups [G], and the matrix of the effects in each logit [G, P]."""
 
     hits: Floats
     trials: Floats
     design: Floats
 
     def propagate(self, tau: Floats) -> _Posterior:
-        """The posterior at each τ [T, 1]; the sites agree with each group's own likelihood."""
+        """The posterior at each τ [T, 1], by expectation propagation."""
         # The first sites are Gaussians around the observed shares, [T, G].
         share = (self.hits + 0.5) / (self.trials + 1)
         weight = self.trials * share * (1 - share)
@@ -158,7 +163,7 @@ class _Model(Frozen, eq=False):
 
     @staticmethod
     def _leave_out(mean: Floats, variance: Floats, sites: _Sites) -> tuple[Floats, Floats]:
-        """The cavity of each logit, without the site of its group: mean and variance."""
+        """The mean and variance of the cavity of each logit, which omits the site of its group."""
         precision = np.maximum(1 / variance - sites.precision, 1e-10)
         return (mean / variance - sites.shift) / precision, 1 / precision
 
@@ -177,7 +182,8 @@ class _Model(Frozen, eq=False):
 
     def _find_mode(self, cavity: Floats, cavity_variance: Floats) -> tuple[Floats, Floats]:
         """The mode of likelihood times cavity, and its width, by Newton's method with halving."""
-        # The mode is between these, because the number of hits is between 0 and `trials`.
+        # The mode is between `low` and `high`, because the number of hits is between 0 and
+        # `trials`.
         low = cavity - cavity_variance * (self.trials - self.hits)
         high = cavity + cavity_variance * self.hits
         mode = np.clip(cavity, low, high)
@@ -197,7 +203,7 @@ class _Model(Frozen, eq=False):
         return np.asarray(self.hits * logit - self.trials * np.logaddexp(0, logit))
 
     def mix(self, posterior: _Posterior, weights: Floats) -> PooledShares:
-        """The posterior over all τ: likelihoods times cavities, averaged by `weights`."""
+        """The posterior over all τ: likelihoods times cavities, averaged with `weights` [T]."""
         middle = weights @ posterior.mean
         spread = weights @ (posterior.variance + (posterior.mean - middle) ** 2)
         logit = middle + np.sqrt(spread) * _FINE
@@ -217,11 +223,11 @@ class _Model(Frozen, eq=False):
 
 
 _FEWEST = 10
-"""The smallest effective number of people nearby for which a local share is computed."""
+"""The smallest effective number of nearby people for which a local share is computed."""
 
 
 class LocalShares(NamedTuple):
-    """Shares at several places, their bounds and effective numbers of people; NaN if too few."""
+    """The share, its bounds and the effective number of people at each place; NaN if too few."""
 
     share: Floats
     low: Floats
@@ -232,8 +238,8 @@ class LocalShares(NamedTuple):
 def bandwidth(at: Floats, people: Floats) -> float:
     """The bandwidth by Silverman's rule; `people` is the number of people at each value `at`.
 
-    It is NaN if all values are equal. Silverman (1986), Density Estimation for Statistics and Data
-    Analysis, equation 3.31.
+    The bandwidth is NaN if all values are equal, or with fewer than two people. Silverman (1986),
+    Density Estimation for Statistics and Data Analysis, equation 3.31.
 
     >>> round(bandwidth(np.arange(1.0, 101), np.ones(100)), 4)
     10.3947
@@ -255,9 +261,9 @@ def smooth(
 ) -> LocalShares:
     """The share of hits near each place, with Gaussian weights of this `width`.
 
-    The estimator is that of Nadaraya (1964) and Watson (1964). The bounds are Wilson's for the
-    effective number of people, (Σw)² / Σw². They hold for the smoothed share at one place, not for
-    the whole curve.
+    `hits` and `people` are the counts at each value `at`. The estimator is from Nadaraya (1964) and
+    Watson (1964). The bounds are Wilson's for the effective number of people, (Σw)² / Σw². They
+    hold for the smoothed share at one place, not for the whole curve.
     """
     weights = np.exp(-0.5 * ((places[:, None] - at) / width) ** 2)
     total = (weights * people).sum(axis=1)

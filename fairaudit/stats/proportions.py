@@ -1,14 +1,13 @@
 """Intervals of shares, and of their differences, ratios and odds ratios; MOVER.
 
-A share comes with its size: the number of people that it is a share of. Under survey weights, the
-size is the effective size, so it may be fractional. The interval of a share that is NaN or has size
-0 is NaN.
+Each share has a size: the number of people in its denominator. Under survey weights, the size is
+the effective size, so it may be fractional. If a share is NaN or has size 0, its interval is NaN.
 
-MOVER (method of variance estimates recovery) combines two estimates. Their intervals may be
-asymmetric: the error of an estimate on a side is its distance from the bound on that side. The
-estimates may be correlated by `r`, such as the shares of two groups with members in the same
-clusters; without `r`, they are independent. Zou & Donner (2008), Construction of confidence limits
-about effect measures, Stat Med 27:1693, doi:10.1002/sim.3095.
+MOVER (method of variance estimates recovery) combines the intervals of two estimates. The intervals
+may be asymmetric: the error of an estimate on a side is the distance of the estimate from the bound
+on that side. `r` is the correlation of the estimates, for example of the shares of two groups with
+members in the same clusters. Without `r`, the estimates are independent. Zou & Donner (2008),
+Construction of confidence limits about effect measures, Stat Med 27:1693, doi:10.1002/sim.3095.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def mover_difference(
 
 
 def combine_errors(first: Floats, second: Floats, r: Floats | None) -> Floats:
-    """The standard error of a difference from the errors of its two sides, correlated by `r`."""
+    """The error of a difference, from the errors of both sides and their correlation `r`."""
     if r is None:
         return np.hypot(first, second)
     squares = first * first - 2 * r * first * second + second * second
@@ -61,12 +60,12 @@ def combine_errors(first: Floats, second: Floats, r: Floats | None) -> Floats:
 def mover_ratio(
     first: Floats, first_ends: Ends, second: Floats, second_ends: Ends, r: Floats | None = None
 ) -> Ends:
-    """The bounds of `first / second`, both at least 0, for arrays that broadcast.
+    """The bounds of `first / second` for values of at least 0, for arrays that broadcast.
 
     The upper bound is infinite if `second` may be 0. The lower bound is 0 if `first` may be 0. If a
-    value or a bound is infinite (for example the odds of the share 1), the bound is a ratio of two
-    bounds. Donner & Zou (2012), Closed-form confidence intervals for functions of the normal mean
-    and standard deviation, Stat Methods Med Res 21:347, doi:10.1177/0962280210383082.
+    value or a bound is infinite (for example, the odds of a share of 1), the result is a ratio of
+    two bounds. Donner & Zou (2012), Closed-form confidence intervals for functions of the normal
+    mean and standard deviation, Stat Methods Med Res 21:347, doi:10.1177/0962280210383082.
 
     >>> ends = mover_ratio(np.array(4.0), (np.array(3.0), np.array(6.0)),
     ...              np.array(2.0), (np.array(1.0), np.array(3.0)))
@@ -91,9 +90,9 @@ def mover_odds_ratio(
 ) -> Ends:  # fmt: skip
     """The bounds of the odds ratio of two shares, by MOVER on their log odds.
 
-    `first` and `second` are a share and its size. To keep the log odds finite, ½ is added to each
-    count (Gart 1966, Alternative analyses of contingency tables, JRSS B 28:164). The bounds are
-    widened if they do not contain the odds ratio of the original counts.
+    `first` and `second` are pairs of a share and its size. To keep the log odds finite, ½ is added
+    to each count (Gart 1966, Alternative analyses of contingency tables, JRSS B 28:164). The bounds
+    are widened if they do not contain the odds ratio of the original counts.
 
     >>> sides = (np.array(0.3), np.array(40.0)), (np.array(0.6), np.array(80.0))
     >>> ends = mover_odds_ratio(sides[0], wilson(*sides[0]), sides[1], wilson(*sides[1]))
@@ -142,9 +141,9 @@ def _middle_and_root(
 ) -> tuple[Floats, Floats]:
     """The middle and the root in the formula of a bound of `first / second`.
 
-    `bound` is the bound of `first`, `end` that of `second`. The argument of the root is never
-    negative. It can be written in two forms; if one form is a difference of two similar numbers,
-    the other form, which is a sum, is used.
+    `bound` is the bound of `first`, and `end` is the bound of `second`. The argument of the root is
+    never negative. It can be written in two forms. If the first form is a difference of two similar
+    numbers, the second form, a sum, is used.
     """
     product = np.multiply(first, second)
     reach = np.abs(np.subtract(first, bound))
@@ -164,7 +163,7 @@ def _middle_and_root(
 def mover_total(values: Floats, ends: Ends, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """The sum Σ w·v over axis 0 and its bounds, with fixed weights.
 
-    `weights` has the leading axes of `values` or all of them. Values with weight 0 are ignored,
+    `weights` has all axes of `values`, or only the leading axes. Values with weight 0 are ignored,
     even if they are undefined; if all weights are 0, the sum is NaN. A negative weight swaps the
     bounds. Zou, Huang & Zhang (2009), doi:10.1016/j.csda.2008.09.033.
 
@@ -192,9 +191,10 @@ def mover_total(values: Floats, ends: Ends, weights: Floats) -> tuple[Floats, Fl
 def average_interval(shares: Floats, sizes: Floats, weights: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the average Σ w·p of independent shares over axis 0, with fixed weights.
 
-    Before MOVER is used, all shares with few hits become one share, and all shares with few misses
-    another. Otherwise, the interval would be too narrow for many rare events: its coverage is .87
-    with one hit in some of 50 strata. Values with weight 0 are ignored.
+    Before MOVER is used, all shares with few hits are joined to one share, and all shares with few
+    misses to another share. Otherwise, the interval would be too narrow if events are rare in many
+    strata: its coverage is .87 if some of 50 strata have one hit each. Values with weight 0 are
+    ignored.
 
     >>> shares, weights = np.array([0.05, 0.0, 0.05, 0.3]), np.array([0.1, 0.1, 0.1, 0.7])
     >>> low, high = average_interval(shares, np.array([20.0, 20, 20, 400]), weights)
@@ -214,8 +214,8 @@ def _reach_down(p: Floats, n: Floats, w: Floats, alpha: Alpha) -> Floats:
     Strata with few hits become one share; other strata with few misses become one share of misses.
     A share of weighted hits has the bounds of Fay & Feuer (1997), Confidence intervals for directly
     standardized rates: a method based on the gamma distribution, Stat Med 16:791, but with the beta
-    distribution. Its size follows from the variance of the observed hits. For the upper bound, one
-    hit is added where it has the largest weight.
+    distribution. The size of this share follows from the variance of the observed hits. For the
+    upper bound, one hit is added in the stratum where a hit has the largest weight.
     """
     limit = 5 * far_hits(alpha) - _ROUNDING
     rare = p * n < limit
@@ -249,18 +249,20 @@ _CLOSE = 1e-9
 """After a secant step smaller than this, the next step would change no digit."""
 
 _NEAR = 1e-3
-"""The secant through two points up to this distance has the slope of the curve."""
+"""If two points are at most this far apart, their secant has the slope of the curve."""
 
 _SECANTS = 12
 _HALVINGS = 64
-"""Maximum numbers of steps to a bound of a ratio; most bounds need half of the secant steps."""
+"""The maximum numbers of secants and of halvings to find a bound of a ratio. Most bounds need half
+of the secants.
+"""
 
 
 def wilson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     """The score interval of a binomial proportion: `share` in samples of `size`.
 
-    It is NaN for an undefined share. The bounds are within [0, 1] and contain the share. There is
-    no continuity correction. Wilson (1927), Probable inference, the law of succession, and
+    The interval of an undefined share is NaN. The bounds are within [0, 1] and contain the share.
+    There is no continuity correction. Wilson (1927), Probable inference, the law of succession, and
     statistical inference, JASA 22:209, doi:10.1080/01621459.1927.10502953.
 
     >>> low, high = wilson(np.array([12 / 40]), np.array([40.0]))
@@ -303,8 +305,8 @@ ODDS_RATIO_INTERVAL = "MOVER of log odds"
 def far_hits(alpha: Alpha, *, over_pairs: bool = False) -> float | Floats:
     """The number of hits or misses below which `split_tails` extends bounds; 2.6 at 95 %.
 
-    It is a fifth of the threshold of `mark_few`. With `over_pairs`, it is only ⅔ z², because those
-    bounds already allow for the most extreme of all pairs.
+    This number is a fifth of the threshold of `mark_few`. With `over_pairs`, the number is only ⅔
+    z², because bounds over pairs already allow for the most extreme pair.
     """
     z = normal_critical(alpha)
     if over_pairs:
@@ -334,7 +336,7 @@ def share_interval(
 ) -> Ends:
     """The interval of a share of people: Wilson's, or Clopper & Pearson's with few hits or misses.
 
-    MOVER uses it for comparisons. `over_pairs`: as in `mark_few`.
+    MOVER uses this interval for comparisons. `over_pairs` has the same meaning as in `mark_few`.
 
     >>> low, high = share_interval(np.array([0.3, 0.1]), np.array([80.0, 10.0]))
     >>> low.round(6).tolist(), high.round(6).tolist()
@@ -353,8 +355,8 @@ def share_interval(
 def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     """The exact interval of a binomial proportion; its coverage is at least 1 - alpha.
 
-    NaN as in `wilson`. Clopper & Pearson (1934), The use of confidence or fiducial limits
-    illustrated in the case of the binomial, Biometrika 26:404.
+    It is NaN in the same cases as the interval of `wilson`. Clopper & Pearson (1934), The use of
+    confidence or fiducial limits illustrated in the case of the binomial, Biometrika 26:404.
 
     >>> low, high = clopper_pearson(np.array(0.1), np.array(10.0))
     >>> round(float(low), 6), round(float(high), 6)
@@ -392,11 +394,12 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
 def gap_interval(
     p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05, r: Floats | None = None
 ) -> Ends:
-    """The bounds of the difference `p - q` of proportions of `n` and `m`, correlated by `r`.
+    """The bounds of the difference `p - q` of shares of `n` and `m` people, with correlation `r`.
 
-    It is the hybrid of two Wilson intervals without continuity correction: Newcombe (1998),
+    The interval is a hybrid of two Wilson intervals without continuity correction: Newcombe (1998),
     Interval estimation for the difference between independent proportions, Stat Med 17:873, method
-    10. With few hits or misses, it is the hybrid of exact intervals, extended by `extend_gap`.
+    10. If hits or misses are few, the interval is a hybrid of exact intervals, and `extend_gap`
+    extends it.
 
     >>> low, high = gap_interval(np.array(0.3), np.array(80.0), np.array(0.6), np.array(160.0))
     >>> round(float(low), 6), round(float(high), 6)
@@ -410,8 +413,8 @@ def gap_interval(
 def extend_gap(gap: Ends, shares: Sequence[tuple[Sample, float | Floats]], alpha: Alpha) -> Ends:
     """The bounds of a sum of weighted shares, extended by `split_tails`.
 
-    They are extended only if a share has few hits or misses (up to 2 at 95 %): with more, MOVER's
-    bounds are wider.
+    The bounds are extended only if a share has few hits or misses (up to 2 at 95 %). With more hits
+    and misses, MOVER's bounds are wider than those of `split_tails`.
     """
     given = [array for sample, weight in shares for array in (*sample, weight)]
     *arrays, level, low, high = np.broadcast_arrays(*given, alpha, *gap)
@@ -431,12 +434,13 @@ def extend_gap(gap: Ends, shares: Sequence[tuple[Sample, float | Floats]], alpha
 
 
 def split_tails(share: Floats, size: Floats, alpha: Alpha) -> Floats:
-    """The bounds of shares at tails of (α/2)^(i/6), for i from 0 to 5: [low or high, i, ...].
+    """The bounds of shares with tails of (α/2)^(i/6), as an array [low or high, i = 0 to 5, ...].
 
-    The tails of two independent shares multiply, so α/2 can be split between them in several ways;
-    the bound for both shares is the farthest of all splits. MOVER alone assumes that the distance
-    of a bound grows in proportion to z. This is wrong with few hits: simultaneous intervals of 100
-    groups then have a coverage of .83. At i = 0, the bound is the share itself.
+    The tail probabilities of two independent shares are multiplied, so α/2 can be split between the
+    shares in several ways. The bound of a comparison is the farthest bound of all splits. MOVER
+    alone assumes that the distance of a bound from the share grows in proportion to z. This is
+    wrong with few hits: simultaneous intervals of 100 groups then have a coverage of .83. At i = 0,
+    the bound is the share itself.
     """
     share, size, tail = np.broadcast_arrays(share, size, np.divide(alpha, 2))
     tails = [np.minimum(2 * tail ** (i / _SPLITS), 1.0) for i in range(1, _SPLITS)]
@@ -445,12 +449,12 @@ def split_tails(share: Floats, size: Floats, alpha: Alpha) -> Floats:
 
 
 def split_pair(first: Sample, second: Sample, alpha: Alpha) -> tuple[Floats, Floats]:
-    """The bounds of two shares, each [low or high, i, ...], at tails with the product α/2."""
+    """The bounds of two shares, each [low or high, i, ...], for tails whose product is α/2."""
     return split_tails(*first, alpha)[:, 1:], split_tails(*second, alpha)[:, :0:-1]
 
 
 def join_tails(parts: Sequence[Floats]) -> Floats:
-    """The smallest sum of one bound of each part, [i, ...], at tails with the product α/2."""
+    """The smallest sum of one bound from each part [i, ...], for tails whose product is α/2."""
     least = parts[0]
     for part in parts[1:]:
         least = np.stack([
@@ -464,7 +468,7 @@ def join_tails(parts: Sequence[Floats]) -> Floats:
 def ratio_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the ratio `p / q`: Koopman's, or MOVER's if a side has few hits or misses.
 
-    MOVER's bounds are extended by `split_tails`: without this, their coverage is .82 if a side is
+    `split_tails` extends MOVER's bounds. Without this extension, their coverage is .82 if a side is
     one person with a hit.
 
     >>> sides = (np.array([0.3, 0.1]), np.array([80.0, 10.0]), np.array(0.6), np.array(160.0))
@@ -521,7 +525,7 @@ def koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05
 
 
 def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
-    """The logarithm of the upper bound, by secants, or by halving if they fail."""
+    """The logarithm of the upper bound, found by secants, or by halving if secants fail."""
     x, y = p * n, q * m
     data = np.stack([p, n, q, m, z, n + y, x + m, n - x, m - y, 2 * (x + y)])
     start = mover_upper_ratio(p, p + _wilson_reach(1 - p, n, z), q, q - _wilson_reach(q, m, z))
@@ -536,7 +540,8 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
         step[~np.isfinite(step)] = 0.0
         step = np.minimum(np.maximum(step, -2.0), 2.0)
         before, was, now = now, value, now + step
-        # The curve has a kink where both shares are 1: small steps count only between near points.
+        # The curve has a kink where both shares are 1: a small step ends the search only between
+        # near points.
         done = (np.abs(step) < _CLOSE) & (np.abs(gap) < _NEAR)
         if done.any():
             root[open_pairs[done]] = now[done]
@@ -556,7 +561,7 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
 
 
 def _excess(log_ratio: Floats, data: Floats) -> Floats:
-    """The score statistic at a ratio plus z; it falls as the ratio grows, and is 0 at the bound.
+    """The score statistic at a ratio, plus z: this sum falls as the ratio grows, to 0 at the bound.
 
     `data` contains p, n, q, m and z of each pair, and the terms that `_root` computes from them.
     """
@@ -574,9 +579,9 @@ def _excess(log_ratio: Floats, data: Floats) -> Floats:
 def katz(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the ratio `p / q` on the log scale; (0, infinity) if either share is 0.
 
-    If both shares are 1, the interval has no width; that of `koopman` has one. Katz, Baptista,
-    Azen & Pike (1978), Obtaining confidence intervals for the risk ratio in cohort studies,
-    Biometrics 34:469.
+    If both shares are 1, the interval has no width, but the interval of `koopman` has one. Katz,
+    Baptista, Azen & Pike (1978), Obtaining confidence intervals for the risk ratio in cohort
+    studies, Biometrics 34:469.
 
     >>> low, high = katz(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(low), 4), round(float(high), 4)

@@ -1,11 +1,11 @@
-"""Effective sample sizes; the smallest gap that a test detects with a sample (`POWER`).
+"""Effective sample sizes; the smallest gap that a test detects with the probability `POWER`.
 
 An undefined result is NaN.
 
-For weights that are unrelated to the estimate, the effective size is that of Kish (1965), Survey
-Sampling: (Σw)² / Σw². Otherwise, it follows from the linearised variance of a weighted mean
-(Särndal, Swensson & Wretman 1992, Model Assisted Survey Sampling, section 5.7). Its degrees of
-freedom are those of Satterthwaite (1946, Biometrics Bulletin 2:110), with one component for each
+If weights are unrelated to the estimate, the effective size is (Σw)² / Σw²: Kish (1965), Survey
+Sampling. Otherwise, the size follows from the linearised variance of a weighted mean (Särndal,
+Swensson & Wretman 1992, Model Assisted Survey Sampling, section 5.7). The degrees of freedom of
+this variance follow Satterthwaite (1946, Biometrics Bulletin 2:110), with one component for each
 distinct value.
 """
 
@@ -23,7 +23,9 @@ from fairaudit.stats import contingency
 from fairaudit.stats.distributions import chi_square_tail, normal_critical, t_critical
 
 POWER = 0.8
-"""The probability that a test finds a gap that a report calls detectable: four samples of five."""
+"""If a report calls a gap detectable, a test finds it with this probability: in four of five
+samples.
+"""
 
 POWER_IN_WORDS = "four of five"
 """`POWER` in words, as a number of samples."""
@@ -32,7 +34,7 @@ _ROUNDS = 10
 """The number of rounds of a search; each round gains at least one digit."""
 
 _TERMS = 400
-"""Terms of the Poisson distribution for two groups; more groups need more terms."""
+"""The number of terms of the Poisson distribution for two groups. More groups need more terms."""
 
 
 def smallest_detectable(
@@ -43,15 +45,15 @@ def smallest_detectable(
     freedom: float | Floats = 1,
     power: float = POWER,
 ) -> Ends:
-    """The smallest gaps to a reference with this `share` that a test finds with the given power.
+    """The smallest gaps to a reference rate `share` that a test finds with probability `power`.
 
     The test is two-sided at the `level`, for sides of `n` and `m` people. The first gap is
-    downwards (at most 0), the second upwards (at least 0). A gap is NaN if not even a share of 0
-    (or of 1) would be found, or if a side is empty. With more than one degree of `freedom`, the
-    test is the χ² test of several groups, and all other groups are between these two. The gaps are
-    differences of arcsines: Cohen (1988), Statistical Power Analysis for the Behavioral Sciences,
-    2nd ed., ch. 6 and 7. If Fisher's test replaces z, the gap is larger by half a person on each
-    side, as in Yates' correction.
+    downwards (at most 0), the second upwards (at least 0). A gap is NaN if the test would not find
+    even a share of 0 (or of 1), or if a side is empty. With more than one degree of `freedom`, the
+    test is the χ² test of several groups, and the shares of all other groups are between the two
+    shares of the gap. The gaps are differences of arcsines: Cohen (1988), Statistical Power
+    Analysis for the Behavioral Sciences, 2nd ed., ch. 6 and 7. If Fisher's test replaces z, the gap
+    is larger by half a person on each side, as in Yates' correction.
 
     >>> down, up = smallest_detectable(np.array(0.6), np.array(40.0), np.array(80.0))
     >>> round(float(down), 4), round(float(up), 4)
@@ -67,7 +69,7 @@ def smallest_detectable(
         for way in (-1, 1):
             shift, is_off = _shift_to_level(share, n, m, just, freedom, way * unit)
             found = angle + way * unit * (shift + more)
-            # Outside this range, the sine would return to values of impossible gaps.
+            # Outside this range, the sine would return shares for impossible gaps.
             found = np.where((found >= 0) & (found <= np.pi / 2), np.square(np.sin(found)), np.nan)
             few = contingency.smallest_expected(found, n, share, m) < contingency.LEAST_EXPECTED
             exact = (freedom == 1) & (few | is_off)
@@ -81,9 +83,9 @@ def _shift_to_level(
 ) -> tuple[Floats, Marks]:
     """The distance, in units of the angle, at which a share is just significant.
 
-    It is `just` standard errors. It is more if arcsines overstate a large difference, compared
-    with the test that is used there. The second array marks where Fisher's test replaces
-    z.
+    The distance is `just` standard errors. It is larger if arcsines overstate a large difference,
+    compared with the test that is used for it. The second array marks the shares for which Fisher's
+    test replaces z.
     """
     shift, is_off, far = just, np.zeros(just.shape, dtype=np.bool_), just > contingency.FAR
     angle = np.arcsin(np.sqrt(share))
@@ -99,11 +101,11 @@ def _shift_to_level(
 
 @cache
 def _find_effect(level: float, freedom: float, power: float) -> float:
-    """The distance of two sides, in standard errors, that a test finds with this power."""
+    """The distance between two sides, in standard errors, that a test finds with this power."""
     if freedom == 1:
         return float(normal_critical(level)) + NormalDist().inv_cdf(power)
     critical = _find_root(lambda x: level - float(chi_square_tail(x, freedom)), 1e5)
-    # Noncentral χ² is χ² with more degrees of freedom: twice a Poisson number.
+    # Noncentral χ² is χ² with additional degrees of freedom: twice a Poisson number.
     more = np.arange(_TERMS + 10 * int(math.sqrt(freedom)))
     half, a = critical / 2, freedom / 2 + more
     logs = a * math.log(half) - half - np.array([math.lgamma(number + 1) for number in a])
@@ -130,14 +132,14 @@ _effects = np.frompyfunc(_find_effect, 3, 1)
 
 _ALPHA = 0.05
 _FEWEST = 5
-"""The fewest degrees of freedom with which the mean weight of the rarer rows is known."""
+"""With fewer degrees of freedom than this, the mean weight of the rarer rows counts as unknown."""
 _MANY = 1e9
 _UNEQUAL = 3.0
-"""Weights of one value whose Kish size is at most two thirds of its people count as unequal."""
+"""The weights of a value are unequal if its Kish size is at most two thirds of its people."""
 
 
 def kish(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
-    """(Σ w)² / Σ w², [...]; at most `n` (Cauchy-Schwarz), even after rounding."""
+    """Kish's effective size (Σ w)² / Σ w²; at most `n` (Cauchy-Schwarz), even after rounding."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.fmin(mass**2 / squares, n)
 
@@ -145,14 +147,14 @@ def kish(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
 def linearised(
     mass: Floats, squares: Floats, values: Floats, n: Floats | Ints, heaviest: Floats | float = 0.0
 ) -> Floats:
-    """The effective size of a weighted mean over people who have few different values, [...].
+    """The effective size of a weighted mean over people who have few different values.
 
-    `mass` is Σ w, `squares` is Σ w², and `n` is the number of people with each of the `values`, all
+    For each of the `values`, `mass` is Σ w, `squares` is Σ w², and `n` is the number of people, all
     [values, ...]. The size is below Kish's if people far from the mean have larger weights, and
-    above Kish's if they have smaller weights. If all people have the same value, or few have
-    another value, the weights of the few are hardly known. Then the size is at most Kish's, and at
-    most Σ w divided by `heaviest`, the mean weight of the outcome with the largest weights. The
-    same limits apply if the weights of people with one value are very uneven.
+    above Kish's if they have smaller weights. If all people have the same value, or only few people
+    have another value, the weights of these few people are hardly known. Then the size is at most
+    Kish's, and at most Σ w divided by `heaviest`, the mean weight of the outcome with the largest
+    weights. The same limits apply if the weights of people with one value are very uneven.
     """
     total = mass.sum(axis=0)
     plain = kish(total, squares.sum(axis=0), n.sum(axis=0))
@@ -163,12 +165,12 @@ def linearised(
         size = (mass * far).sum(axis=0) * total / variance
         own_size = np.where(parts > 0, kish(mass, squares, n), np.inf)
         few = variance**2 / (parts**2 / own_size).sum(axis=0) < _FEWEST
-        # If the weights of people with one value are very uneven, they do not depend on the value:
-        # people with another value and large weights may be missing by chance.
+        # If the weights of people with one value are very uneven, weights hardly depend on the
+        # value: people with another value and large weights may be missing by chance.
         few |= (2 * own_size < n).any(axis=0)
         # If a value has no people, their weight is unknown.
         few |= np.equal(n, 0).any(axis=0)
-        # The variance is at most that of people who all have the largest weight.
+        # The variance is at most the variance that results if all people have the largest weight.
         plain = np.fmin(plain, np.where(heaviest > 0, total / heaviest, np.inf))
         few &= plain < n.sum(axis=0)
         # If all rows with a value have the same weight, the degrees of freedom do not matter.
@@ -200,7 +202,7 @@ def linearised_share(
 def linearised_classes(
     mass: Floats, squares: Floats, n: Floats, heaviest: Floats | float = 0.0
 ) -> Floats:
-    """The effective size of the weighted shares of classes, [Z, K, G]: the smallest of all."""
+    """The smallest effective size of the weighted shares of all classes; inputs are [Z, K, G]."""
     people = mass.sum(axis=1), squares.sum(axis=1), n.sum(axis=1)
     sizes = [
         linearised_share((mass[:, k], squares[:, k], n[:, k]), people, heaviest)

@@ -81,8 +81,8 @@ NOT_FITTED = Fitted(math.nan, math.nan, 0.0)
 def recalibration_slope(bins: ScoreBins) -> Fitted:
     """The slope b in logit P(y = 1) = a + b · logit(s), by maximum likelihood.
 
-    It is 1 for a calibrated score. It is NaN if all labels are equal, or if a threshold of the
-    score separates the labels.
+    The slope is 1 for a calibrated score. It is NaN if all labels are equal, or if a threshold of
+    the score separates the labels.
     """
     plus, minus = np.flatnonzero(bins.positive > 0), np.flatnonzero(bins.negative > 0)
     if not bins.has_logits or not len(plus) or not len(minus):
@@ -102,7 +102,8 @@ def recalibration_intercept(bins: ScoreBins) -> Fitted:
 def _fit(bins: ScoreBins, *, with_slope: bool) -> Fitted:
     """The last coefficient of a logistic regression on the logit of the score, by Newton's method.
 
-    It is NaN if the scores are so close to 0 and 1 that the labels contain no information.
+    The coefficient is NaN if the scores are so close to 0 and 1 that the labels contain no
+    information.
     """
     x, n = _logit(bins.middle), bins.people
     # The scores are centred, so that the coefficients hardly depend on each other.
@@ -137,11 +138,11 @@ def _fit(bins: ScoreBins, *, with_slope: bool) -> Fitted:
 def _bound_doubt(
     bins: ScoreBins, design: Floats, share: Floats, information: Floats, slope: float
 ) -> float:
-    """A bound of the error of the last coefficient from the bins; infinite if no bound is found.
+    """A bound of the error that bins cause in the last coefficient; infinite if no bound is found.
 
     The logistic function f has |f''| <= f', so over a distance d its slope changes at most by the
-    factor e^d. At our estimate, the gradient of the exact likelihood is at most `moved`, and
-    its information is at least (1 - `turned`) times ours. At a distance r from our estimate, the
+    factor e^d. At our estimate, the gradient of the exact likelihood is at most `moved`, and the
+    exact information is at least (1 - `turned`) times ours. At a distance r from our estimate, the
     information is at least e^-(reach·r) times as large.
     """
     low, middle, high = map(_logit, (bins.low, bins.middle, bins.high))
@@ -171,13 +172,13 @@ def _bound_doubt(
 
 
 def hosmer_lemeshow(bins: ScoreBins) -> Fitted:
-    """Σ (O - E)² / (E (1 - E/n)) over tenths of the people by score.
+    """The Hosmer-Lemeshow statistic: Σ (O - E)² / (E (1 - E/n)) over tenths of the people by score.
 
     A tenth has n people and O positives, and E is the sum of its scores. People with equal scores
     stay together. Neighbouring tenths are joined until each tenth has at least five expected
     positives and five expected negatives. If the scores were not fitted to these people, the
-    degrees of freedom are the number of tenths that remain. With fewer than two tenths, there is no
-    value.
+    degrees of freedom are the number of tenths that remain. With fewer than two tenths, the result
+    is NaN.
     """
     if not len(bins.low) or bins.low[0] < 0 or bins.high[-1] > 1:
         return NOT_FITTED
@@ -213,9 +214,10 @@ def hosmer_lemeshow(bins: ScoreBins) -> Fitted:
 
 
 def resample_calibration_error(people: Ints, expected: Floats, least: float) -> float:
-    """The p-value of the expected calibration error of one group, [K bins], for perfect scores.
+    """The p-value of the calibration error `least` of one group if its scores are perfect.
 
-    Each draw gives every bin a random number of positives, with the mean score as their probability
+    `people` and `expected` [K bins] are the people and the expected positives. Each draw gives
+    every bin a random number of positives, with the mean score of the bin as their probability
     (consistency resampling: Bröcker & Smith 2007, Increasing the reliability of reliability
     diagrams, Weather and Forecasting 22:651). p is (b + 1) / (draws + 1), where b is the number of
     draws with an error of at least `least`: a valid p-value for any number of people. The seed is
@@ -235,7 +237,7 @@ def resample_calibration_error(people: Ints, expected: Floats, least: float) -> 
 
 
 def _bound_error(people: Ints, share: Floats, least: float) -> float:
-    """Chernoff's bound of the probability that Σ |positives - expected| is `least` of all people.
+    """Chernoff's bound of the probability that Σ |positives - expected| / people reaches `least`.
 
     E exp(s |Y|) = E exp(s Y) + E exp(-s Y) - E exp(-s |Y|), where the last term is at least exp(-s
     · sd of Y).
@@ -252,7 +254,7 @@ def _bound_error(people: Ints, share: Floats, least: float) -> float:
 
 
 def find_p_of_largest(people: Ints, expected: Floats, largest: Floats) -> Floats:
-    """The p-value of the `largest` |positives - expected| / people, [Z], among bins [Z, K].
+    """The p-value of the `largest` |positives - expected| / people [Z] among bins [Z, K].
 
     Bins are independent, so the probability that any bin has such a departure is exact: 1 minus the
     product of the binomial probabilities that the departure of each bin is smaller. Šidák (1967),
@@ -278,12 +280,13 @@ def find_p_of_largest(people: Ints, expected: Floats, largest: Floats) -> Floats
 
 
 def calibration_error_reach(people: Ints, positives: Ints, alpha: Alpha = 0.05) -> Floats:
-    """The largest distance of a calibration error from the true one, [Z, K, G] → [Z, G].
+    """The largest distance [Z, G] of a calibration error from the true error.
 
-    The distance is at most Σ w |p̂ - p| over bins of weight w. This sum is a convex function of
-    independent normal errors, so it exceeds its mean by z times √Σ(w σ)² at most as often as a
-    normal number does (Borell 1975, The Brunn-Minkowski inequality in Gauss space, Inventiones
-    30:207). The bound is wider than needed if there are many bins, but never too narrow.
+    The inputs are arrays [Z, K, G]. The distance is at most Σ w |p̂ - p| over bins of weight w.
+    This sum is a convex function of independent normal errors, so it exceeds its mean by z times
+    √Σ(w σ)² at most as often as a normal number does (Borell 1975, The Brunn-Minkowski inequality
+    in Gauss space, Inventiones 30:207). The bound is wider than needed if there are many bins, but
+    never too narrow.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (positives + 2) / (people + 4)
@@ -320,12 +323,12 @@ _MOST_SUMS = 5_000_000
 def delong_variance(
     upper: Floats | Ints, lower: Floats | Ints, *, moderated: bool = False
 ) -> Floats:
-    """The variance of P(upper > lower) + ½P(upper = lower), [Z, G].
+    """The variance of P(upper > lower) + ½P(upper = lower), as an array [Z, G].
 
-    It is NaN if a side has fewer than two people. If `moderated`, the variance of the smaller side
-    is at least a share of the variance that Hanley & McNeil (1982), Radiology 143:29, expect at
-    this area, as in `means`. DeLong, DeLong & Clarke-Pearson (1988), Comparing the areas under two
-    or more correlated receiver operating characteristic curves, Biometrics 44:837.
+    It is NaN if a side has fewer than two people. If `moderated` (as in `means`), the variance of
+    the smaller side is at least a share of the variance that Hanley & McNeil (1982), Radiology
+    143:29, expect at this area. DeLong, DeLong & Clarke-Pearson (1988), Comparing the areas under
+    two or more correlated receiver operating characteristic curves, Biometrics 44:837.
 
     >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
     >>> delong_variance(upper, lower).round(6).tolist()
@@ -356,13 +359,14 @@ def delong(
     *,
     moderated: bool = False,
 ) -> Ends:
-    """The bounds of the `area` P(upper > lower) + ½P(upper = lower), [Z, G], within [0, 1].
+    """The bounds, from 0 to 1, of the `area` P(upper > lower) + ½P(upper = lower) [Z, G].
 
     They are the bounds of a share (`proportions.share_interval`) with the effective size that gives
     the variance `delong_variance`. If fewer than `_RARE` people of the smaller side are ranked
-    wrongly, the effective size is at most that for two equal sides, whose variance is (1/n +
-    1/m) / 12. Without any variance, it is the size of the smaller side, because no variance is
-    above area · (1 - area) divided by that size (Birnbaum & Klose 1957, Ann Math Stat 28:933).
+    wrongly, the effective size is at most the size for two equal sides, whose variance is (1/n +
+    1/m) / 12. If the variance is 0, the effective size is the size of the smaller side, because no
+    variance is above area · (1 - area) divided by that size (Birnbaum & Klose 1957, Ann Math Stat
+    28:933).
 
     >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
     >>> [round(float(end[0, 0]), 6) for end in delong(np.array([[7 / 9]]), upper, lower)]
@@ -393,13 +397,12 @@ def _variance(counts: Floats, place: Floats) -> tuple[Floats, Floats]:
 
 
 def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, Floats, Floats]:
-    """The share P(one > two) + ½P(one = two), its z, and its two-sided p-value, each [Z, G].
+    """P(first > second) + ½P(first = second), its z, and its two-sided p-value, each [Z, G].
 
-    z is the normal approximation, corrected for ties, without continuity correction. p is exact,
-    over all permutations, if there are few enough of them. If all people are tied, z is 0 and p is
-    1. A side with a single person cannot be tested: p is NaN. Mann & Whitney (1947), On a test of
-    whether one of two random variables is stochastically larger than the other, Ann Math Stat
-    18:50.
+    z is the normal approximation, corrected for ties, without continuity correction. If there are
+    few permutations of people, p is exact. If all people are tied, z is 0 and p is 1. A side with a
+    single person cannot be tested: p is NaN. Mann & Whitney (1947), On a test of whether one of two
+    random variables is stochastically larger than the other, Ann Math Stat 18:50.
 
     >>> result = mann_whitney(np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]]))
     >>> [round(float(part[0, 0]), 6) for part in result]
@@ -433,9 +436,9 @@ def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, F
 def _permute_ranks(first: Floats, second: Floats) -> float | None:
     """The share of permutations with a rank sum at least as far from the mean; None if too slow.
 
-    As if every person were on the smaller side by chance, it computes, bin by bin, the joint
-    probability of the number of these people and of the sum of their ranks. Given the size of
-    that side, all permutations are equally likely.
+    The function puts each person on the smaller side by chance. Bin by bin, it computes the joint
+    probability of the number of people on this side and of the sum of their ranks. Given the number
+    of people on this side, all permutations are equally likely.
     """
     from scipy.stats import binom
 
@@ -460,16 +463,17 @@ def _permute_ranks(first: Floats, second: Floats) -> float | None:
             far = rank * taken
             after[taken:, far:] += weights[taken] * chances[: n + 1 - taken, : width - far]
         chances = after
-    # The distance of each possible rank sum from the mean, times the people: whole numbers.
+    # The distance of each possible rank sum from the mean, times the number of people: whole
+    # numbers.
     apart = np.abs(np.arange(width) * whole - n * int((ranks * tied).sum()))
     is_as_far = apart >= apart[int((ranks * smaller).sum())]
     return float(chances[n, is_as_far].sum() / chances[n].sum())
 
 
 def average_precision(positive: Floats | Ints, negative: Floats | Ints) -> Floats:
-    """The mean over positives of the precision at their score, [Z, G]; NaN without positives.
+    """The mean precision [Z, G] at the scores of the positives; NaN without positives.
 
-    It is the area under the stepwise precision-recall curve, with each distinct score as a
+    The result is the area under the stepwise precision-recall curve, with each distinct score as a
     threshold.
 
     >>> average_precision(np.array([[[1.0], [0], [2]]]), np.array([[[2.0], [1], [0]]])).round(6)
@@ -484,10 +488,10 @@ def average_precision(positive: Floats | Ints, negative: Floats | Ints) -> Float
 def average_precision_error(
     positive: Floats | Ints, negative: Floats | Ints, several: Marks
 ) -> Floats:
-    """The largest effect of the order within bins of `several` values on the average precision.
+    """The largest error of the average precision from the unknown order within bins, [Z, G].
 
-    At best, all positives of such a bin are above its negatives, at one score; at worst, they are
-    below all negatives, at different scores. The result is [Z, G].
+    `several` marks the bins with several values. At best, all positives of such a bin are above its
+    negatives, at one score; at worst, they are below all negatives, at different scores.
     """
     from scipy.special import digamma
 
@@ -509,10 +513,11 @@ def average_precision_interval(
 ) -> Ends:
     """The bounds of an average precision: Wilson's, for an effective number of positives.
 
-    The variance is that of the infinitesimal jackknife over people (positives and negatives both
-    vary). It is at least that of a share of the positives (Boyd, Eng & Page 2013, Area under the
-    precision-recall curve), so that a perfect ranking of a few people has an interval. The bounds
-    are NaN with fewer than ten positives, because the average is then biased upwards too much.
+    The variance is from the infinitesimal jackknife over people (positives and negatives both
+    vary). It is at least the variance of a share of the positives (Boyd, Eng & Page 2013, Area
+    under the precision-recall curve), so that a perfect ranking of a few people has an interval.
+    The bounds are NaN with fewer than ten positives, because the average is then biased upwards too
+    much.
     """
     hits, misses = _from_the_top(positive), _from_the_top(negative)
     with np.errstate(all="ignore"):

@@ -45,10 +45,10 @@ def mantel_haenszel(
     """The Cochran–Mantel–Haenszel test (uncorrected), the common odds ratio and difference.
 
     Mantel & Haenszel (1959), JNCI 22:719. The odds ratio has the variance of Robins, Breslow &
-    Greenland (1986), Biometrics 42:311. The difference has that of Sato (1989), Biometrics 45:1323
-    (with Greenland & Robins's reply). If all people have the same outcome, the statistic is 0 and p
-    is 1. An odds ratio of 0 or infinity has the bounds (0, infinity). The results are NaN if no
-    stratum has both sides. If the difference has no variance, its bounds are NaN.
+    Greenland (1986), Biometrics 42:311. The difference has the variance of Sato (1989), Biometrics
+    45:1323 (with Greenland & Robins's reply). If all people have the same outcome, the statistic is
+    0 and p is 1. An odds ratio of 0 or infinity has the bounds (0, infinity). The results are NaN
+    if no stratum has both sides. If the difference has no variance, its bounds are NaN.
 
     >>> result = mantel_haenszel(*np.array([[81.0, 192], [87, 263], [234, 55], [270, 80]]))
     >>> [round(float(number), 6) for number in (result.statistic, result.p, result.odds_ratio)]
@@ -97,12 +97,12 @@ def mantel_haenszel(
 
 
 def are_enough(weights: Floats, a: Floats, n: Floats, c: Floats, m: Floats) -> Marks:
-    """Marks averages for which each side has the weight of at least ten hits and ten misses.
+    """Marks averages in which each side has the equivalent of ten hits and ten misses, or more.
 
-    With fewer, a sum of differences is skewed, and Sato's interval covers it too rarely. Hits of
-    unequal weight count as the number of hits of equal weight with the same relative variance. One
-    hit with the largest weight is added, because a heavy stratum may have no hit yet (Fay & Feuer
-    1997).
+    With fewer hits or misses, a sum of differences is skewed, and Sato's interval covers the true
+    sum too rarely. Hits of unequal weight are converted to a number of equally weighted hits that
+    has the same relative variance. One hit with the largest weight is added, because a heavy
+    stratum may have no hit yet (Fay & Feuer 1997).
     """
     enough = np.True_
     for hits, size in ((a, n), (n - a, n), (c, m), (m - c, m)):
@@ -119,12 +119,13 @@ def _floats(*arrays: Floats) -> tuple[Floats, ...]:
 
 
 def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """The generalised test that classes and groups are independent in all strata, [S, K, G].
+    """The generalised test of independence of classes and groups in all strata [S, K, G].
 
     It returns the statistic (of general association between two nominal variables), its degrees of
-    freedom, and its p-value. For 2x2 tables, the statistic is that of `mantel_haenszel`. Classes or
-    groups that the strata do not distinguish add no degrees of freedom. Landis, Heyman & Koch
-    (1978), Average partial association in three-way contingency tables, Int Stat Rev 46:237.
+    freedom, and its p-value. For 2x2 tables, the statistic equals the statistic of
+    `mantel_haenszel`. Classes or groups that cannot be compared in any stratum add no degrees of
+    freedom. Landis, Heyman & Koch (1978), Average partial association in three-way contingency
+    tables, Int Stat Rev 46:237.
 
     >>> result = generalized_cmh(np.array([[[81.0, 234], [6, 36]], [[192, 55], [71, 25]]]))
     >>> [round(float(number), 6) for number in result]
@@ -159,19 +160,19 @@ def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _margin(totals: Floats, whole: Floats) -> Floats:
-    """The covariance of a multinomial draw of one person, times `whole`, [S, ., .]."""
+    """The covariance [S, ., .] of a multinomial draw of one person, times `whole`."""
     shares = totals / whole[:, None]
     diagonal = totals[:, :, None] * np.eye(totals.shape[1])
     return np.asarray(diagonal - totals[:, :, None] * shares[:, None, :])
 
 
 def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Floats, Floats]:
-    """The test that all strata have the same odds ratio: statistic, degrees of freedom, p-value.
+    """The test of whether all strata have one odds ratio: statistic, degrees of freedom, p-value.
 
-    It uses the Mantel–Haenszel odds ratio, without Tarone's correction. The degrees of freedom are
-    the number of informative strata minus 1. The statistic and p are NaN if the common odds ratio
-    is 0, infinite or undefined; p is also NaN if fewer than two strata are informative. Breslow &
-    Day (1980), Statistical Methods in Cancer Research I, IARC, §4.4.
+    The test uses the Mantel–Haenszel odds ratio, without Tarone's correction. The degrees of
+    freedom are the number of informative strata minus 1. The statistic and p are NaN if the common
+    odds ratio is 0, infinite or undefined; p is also NaN if fewer than two strata are informative.
+    Breslow & Day (1980), Statistical Methods in Cancer Research I, IARC, §4.4.
 
     >>> result = breslow_day(*np.array([[81.0, 192], [87, 263], [234, 55], [270, 80]]))
     >>> [round(float(number), 4) for number in result]
@@ -204,11 +205,11 @@ def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Flo
 def gail_simon(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """The test of qualitative interaction (differences of both signs): statistic and p-value.
 
-    There are two sums of squared standardised differences: of those above 0, and of those below 0.
-    The statistic is the smaller sum. A stratum without a difference or without a positive variance
-    does not count. With fewer than two strata, both results are NaN. If all differences have the
-    same sign, the statistic is 0 and p is 1. Gail & Simon (1985), Testing for qualitative
-    interactions between treatment effects and patient subsets, Biometrics 41:361.
+    The squared standardised differences above 0 are added up, and so are those below 0. The
+    statistic is the smaller sum. A stratum without a difference or without a positive variance is
+    ignored. With fewer than two strata, both results are NaN. If all differences have the same
+    sign, the statistic is 0 and p is 1. Gail & Simon (1985), Testing for qualitative interactions
+    between treatment effects and patient subsets, Biometrics 41:361.
 
     >>> result = gail_simon(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
     >>> [round(float(number), 6) for number in result]
@@ -219,10 +220,10 @@ def gail_simon(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
 
 
 def may_interact(difference: Floats, variance: Floats, alpha: float) -> Marks:
-    """Marks where the p-value of `gail_simon` may be below `alpha`, without computing it.
+    """Marks the tests whose p-value of `gail_simon` may be below `alpha`, without computing it.
 
-    The mixture of s χ² distributions has the mean s / 2 and the variance 5 s / 4, and is skewed to
-    the right: in the tail, its quantiles are above those of the normal distribution.
+    The null distribution is a mixture of s χ² distributions, with the mean s / 2 and the variance 5
+    s / 4. It is skewed to the right, so in the tail its quantiles are above the normal quantiles.
     """
     statistic, others = _measure_interaction(difference, variance)
     if alpha > _TAIL:
@@ -233,16 +234,16 @@ def may_interact(difference: Floats, variance: Floats, alpha: float) -> Marks:
 
 
 def _measure_interaction(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The smaller of Q+ and Q-, and the number of strata that count, minus 1.
+    """The smaller of Q+ and Q-, and the number of used strata, minus 1.
 
-    The first is NaN if fewer than two strata count.
+    The first value is NaN if fewer than two strata are used.
     """
     above, below, number = _sum_squares(difference, variance)
     return np.where(number > 1, np.minimum(above, below), np.nan), number - 1
 
 
 def _sum_squares(difference: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
-    """The sums of squared standardised differences above and below 0, and the number of strata."""
+    """The sums of squared standardised differences above and below 0; the number of used strata."""
     difference, variance = _floats(difference, variance)
     with np.errstate(all="ignore"):
         counts = (variance > 0) & ~np.isnan(difference)
@@ -254,14 +255,14 @@ def _sum_squares(difference: Floats, variance: Floats) -> tuple[Floats, Floats, 
 
 
 def any_negative(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The test that no stratum has a difference below 0: statistic and one-sided p-value.
+    """The test of whether any stratum has a difference below 0: statistic, one-sided p-value.
 
-    The statistic is the sum of the squared standardised differences below 0. In the worst case, all
-    true differences are 0, and the statistic is distributed as a mixture of χ² with binomial
-    weights. A stratum without a difference or without a positive variance does not count; if no
-    stratum counts, the results are NaN. This is half of the test of Gail & Simon (1985), Biometrics
-    41:361; the weights are in Robertson, Wright & Dykstra (1988), Order Restricted Statistical
-    Inference.
+    The statistic is the sum of the squared standardised differences below 0. Under the null
+    hypothesis, the worst case is that all true differences are 0. Then the statistic is distributed
+    as a mixture of χ² with binomial weights. A stratum without a difference or without a positive
+    variance is ignored; if all strata are ignored, the results are NaN. This is half of the test of
+    Gail & Simon (1985), Biometrics 41:361; the weights are in Robertson, Wright & Dykstra (1988),
+    Order Restricted Statistical Inference.
 
     >>> result = any_negative(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
     >>> [round(float(number), 6) for number in result]
@@ -296,10 +297,10 @@ def average_difference(
 ) -> tuple[Floats, Floats]:
     """The bounds of the average difference Σ w (a/n - c/m) of shares, for sparse strata.
 
-    `weights` add up to 1 over axis 0. The variance is valid even if all strata are small. It is
-    that of Sato (1989), Biometrics 45:1323, and unbiased if the difference is the same in all
-    strata. Sato's weights are n m / N; here, any weights are allowed. The bounds are the
-    differences at which the squared error is z² times the variance. They are NaN if no such
+    `weights` add up to 1 over axis 0. The variance is from Sato (1989), Biometrics 45:1323. It is
+    valid even if all strata are small, and unbiased if the difference is the same in all strata.
+    Sato's weights are n m / N; here, any weights are allowed. The bounds are the differences whose
+    squared distance from the observed difference is z² times the variance. They are NaN if no such
     differences exist.
 
     >>> low, high = average_difference(np.full((40, 1), 1 / 40), *(
@@ -324,13 +325,13 @@ def average_difference(
 def average_ratio(
     weights: Floats, a: Floats, n: Floats, c: Floats, m: Floats, alpha: Alpha = 0.05
 ) -> tuple[Floats, Floats]:
-    """The bounds of the ratio of averages Σ w a/n / Σ w c/m of shares, for sparse strata.
+    """The bounds of the ratio of two averages of shares, Σ w a/n and Σ w c/m, for sparse strata.
 
-    As in `average_difference`, any weights are allowed. The variance is that of Greenland & Robins
+    As in `average_difference`, any weights are allowed. The variance is from Greenland & Robins
     (1985), Estimation of a common effect parameter from sparse follow-up data, Biometrics 41:55,
-    whose weights are n m / N. It is unbiased if the ratio is the same in all strata. The bounds are
-    the ratios ρ at which the squared error of Σ w (a/n - ρ c/m) is z² times its variance (Fieller).
-    The upper bound is infinite if the denominator may be 0.
+    whose weights are n m / N. The variance is unbiased if the ratio is the same in all strata. The
+    bounds are the ratios ρ at which the square of Σ w (a/n - ρ c/m) is z² times the variance of
+    this sum (Fieller). The upper bound is infinite if the denominator may be 0.
     """
     a, n, c, m = _floats(a, n, c, m)
     with np.errstate(all="ignore"):
@@ -359,10 +360,10 @@ def pooled_variance(
 ) -> Floats:
     """The variance of `p - q` in each stratum if both groups are one population.
 
-    For shares, it is hypergeometric (given the number of hits), as in the Cochran–Mantel–Haenszel
-    test: in strata with few people, the variance of separate sides would be far too small. For
-    means, `spreads` is the mean squared deviation of each group from its own mean. NaN in strata
-    with one person.
+    For shares, the variance is hypergeometric (given the number of hits), as in the
+    Cochran–Mantel–Haenszel test: in strata with few people, the variance of separate sides would be
+    far too small. For means, `spreads` contains the mean squared deviation of both groups, each
+    from its own mean; for shares, it is None. The result is NaN in strata with one person.
     """
     p, n, q, m = _floats(p, n, q, m)
     spread, other_spread = (p * (1 - p), q * (1 - q)) if spreads is None else spreads

@@ -223,7 +223,7 @@ def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow
         header = [name.strip() for name in next(reader, [])]
         records = [(reader.line_num, record) for record in reader if any(map(str.strip, record))]
     except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: {error}", "a table is CSV") from error
+        raise DataError(f"{path}:{reader.line_num}: {error}", "save the table as CSV") from error
     if again := [name for name, times in Counter(filter(None, header)).items() if times > 1]:
         what = f"{path}: several columns have the name {names.quoted(again[0])}"
         raise DataError(what, "rename all but one")

@@ -274,7 +274,7 @@ def test_a_bound_at_the_limit_is_not_printed_beyond_it() -> None:
     lost = [{"g": "f", "y": None}] * 10
     result = _audit(_RATIO, [*_group("m", 80, 100), *_group("f", 64, 90), *lost])
     assert result.findings[0].status is Status.PASS
-    assert "the value could be 0.800 to 0.925, and the verdict is the same" in _text(result)
+    assert "the value can be 0.800 to 0.925; the verdict is the same" in _text(result)
 
 
 @pytest.mark.parametrize(("limit", "turns"), [("0.8", False), ("0.8000000005", True)])

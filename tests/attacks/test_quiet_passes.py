@@ -164,7 +164,7 @@ def test_a_comparison_accepts_no_check_that_is_gone_or_looser(
     ]
     done = run("compare", *reports, "--fail-on", "worse", "-q")
     assert done.returncode == code
-    assert ("less strict there: selection_rate/sex/decision" in done.stderr) is bool(code)
+    assert ("a looser limit there: selection_rate/sex/decision" in done.stderr) is bool(code)
     accepted = run("compare", *reports, "--fail-on", "worse", "-q", "--accept-dropped")
     assert accepted.returncode == 0
 
@@ -192,7 +192,7 @@ def test_a_comparison_accepts_no_check_of_other_columns_or_people(
     done = run("compare", *reports, "--fail-on", "worse", "-q")
     assert done.returncode == 1
     assert not done.stderr.startswith("BETTER")
-    told = "defined differently or less strict there: demographic_parity_ratio/sex/decision"
+    told = "another definition or a looser limit there: demographic_parity_ratio/sex/decision"
     assert told in done.stderr
     accepted = run("compare", *reports, "--fail-on", "worse", "-q", "--accept-dropped")
     assert accepted.returncode == 0

@@ -51,7 +51,7 @@ def test_only_says_in_every_format_which_checks_were_not_run(two_checks: Path) -
     assert "1 of 2 checks (--only): 1 passed" in result.stdout
     assert "1 of 2 checks (--only): 1 passed" in result.stderr
     assert "--only impact_ratio/race --full" in " ".join(result.stdout.split())
-    assert "in 2 of 3 cases" in result.stdout  # the limit on sex is in the spec
+    assert "2 of 3 results have a limit" in result.stdout  # the limit on sex is in the spec
     assert "covers sex;" not in run("run", two_checks, *_RACE, "--full").stdout
     for name in ("terminal", "markdown", "html", "json", "sarif", "junit"):
         assert _LEFT in run("run", two_checks, *_RACE, "--format", name).stdout, name
@@ -295,6 +295,6 @@ def test_a_comparison_with_a_run_of_fewer_checks_fails(two_checks: Path) -> None
     pair = (folder / "all.json", folder / "one.json", "--fail-on", "worse")
     result = run("compare", *pair)
     assert result.returncode == 1
-    assert "missing in the later report, or defined differently" in result.stderr
-    assert f"less strict there: {_LEFT}" in result.stderr
+    assert "missing in the later report, or have another definition" in result.stderr
+    assert f"a looser limit there: {_LEFT}" in result.stderr
     assert run("compare", *pair, "--accept-dropped").returncode == 0

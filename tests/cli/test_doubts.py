@@ -64,7 +64,7 @@ def test_a_summary_says_which_passes_are_in_doubt(args: tuple[str, ...], folder:
     assert (silent.stdout, silent.stderr.count(DOUBT)) == ("", 1)
     build = run("run", *args, "--format", "github", folder=folder)
     assert build.stdout.count("::notice ") == 1
-    assert "the value could be 0.750 to 1.000, and the verdict could change" in build.stdout
+    assert "the value can be 0.750 to 1.000; the verdict could change" in build.stdout
     sarif = json.loads(run("run", *args, "--format", "sarif", folder=folder).stdout)
     assert [one["level"] for one in sarif["runs"][0]["results"]] == ["note"]
     page = run("run", *args, "--format", "html", folder=folder)

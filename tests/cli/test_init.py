@@ -610,7 +610,7 @@ def test_years_of_birth_are_cut_where_ages_are(
         done = run("init", file, "--protected", "born", "--label", "y")
         assert done.returncode == 0, done.stderr
         assert f"born: {{{cut}}}" in done.stdout
-        assert ("born before and after" in done.stdout) == cut.startswith("bins")
+        assert ("each edge is a year of birth" in done.stdout) == cut.startswith("bins")
 
 
 def test_a_header_of_another_length_is_told(tmp_path: Path) -> None:
@@ -647,7 +647,7 @@ def test_counts_side_by_side_are_proposed(kind: str, tmp_path: Path) -> None:
     text = round_trip(file, "--protected sex", tmp_path)
     decision = {"counts": counts, "positive": next(iter(counts))}
     assert yaml.safe_load(text)["columns"]["decision"] == decision
-    assert "# proposed: their names, and each row is another group" in text
+    assert "# proposed because of their names, and because each row is a different group" in text
     told = run("run", tmp_path / "spec.yaml", "--format", "json").stdout
     rates = {
         row["group"]["sex"]: (row["numerator"], row["denominator"])

@@ -246,7 +246,7 @@ def test_only_and_show_take_the_same(tmp_path: Path) -> None:
     assert run("show", tmp_path / "all.json", "sel*").returncode == 0
     several = run("show", tmp_path / "all.json", "*")
     assert several.returncode == 2
-    assert "'*' fits 2 checks" in several.stderr
+    assert "'*' matches 2 checks" in several.stderr
 
 
 def test_a_shell_may_ask_for_completions() -> None:

@@ -78,7 +78,7 @@ def test_a_hidden_rate_tells_no_imbalance() -> None:
 
 def test_what_measures_presume_follows_from_the_measures() -> None:
     assert (
-        "these decisions. Whether the label measures what it"
+        "these decisions. No number here can show whether the label measures what it"
         in remarks(audit(500))["construct validity"]
     )
     assert "quality of service" in remarks(audit(500))["kinds of harm"]

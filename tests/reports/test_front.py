@@ -221,10 +221,9 @@ def test_a_page_says_what_to_do_next_and_what_is_for_whom() -> None:
     tree = tree_of("loans")
     (steps,) = [one for one in tree.all("section") if one.attributes.get("id") == "next"]
     texts = [one.text for one in steps.all("li")]
-    assert texts[0].startswith("Find the cause of this: female × Black is selected 62 %")
-    assert texts[1].startswith("Find the cause of this: male × Black × under 40 is selected 1.80")
-    assert texts[2].startswith("Before you act on gaps by age, compare people with the same branch")
-    assert texts[3].startswith("Correct the cause, or record the reason as a waiver; then")
+    assert texts[0] == "Find the cause of each gap over a limit (2 checks)."
+    assert texts[1].startswith("Before you act on gaps by age, compare people with the same branch")
+    assert texts[2].startswith("Correct the cause, or record the reason as a waiver; then")
     # A gap that strata explain is first compared within them.
     sections = tree_of("berkeley_admissions").all("section")
     (steps,) = [one for one in sections if one.attributes.get("id") == "next"]
@@ -241,7 +240,7 @@ def test_what_to_do_next_follows_from_what_was_found() -> None:
     for rates, metrics, more, words in (
         (UNEQUAL, ["selection_rate"], {}, "so the result has no verdict, and the exit code is 0"),
         ({"a": (5, 10), "b": (3, 10)}, [small], {}, "Collect more data: for 1 check"),
-        (UNEQUAL, [RATIO], {}, "Find the cause of this: "),
+        (UNEQUAL, [RATIO], {}, "Find the cause of each gap over a limit (1 check)."),
         ({"a": (50, 100), "b": (0, 0)}, [RATIO], {}, "Read why 1 check could not be evaluated"),
     ):
         result = audit(rates, metrics, **more)
@@ -260,17 +259,19 @@ def test_the_comparison_with_new_data_is_on_the_page_of_a_pass_alone() -> None:
 
 
 def test_the_top_explains_its_words_and_marks_no_box_by_the_sign_of_a_compared_group() -> None:
-    selected = "selected: y = yes; "
     limit = (
-        "limit: the value beyond which a check fails or warns; spec line: where the spec (the file "
-        "that defines this audit) sets it"
+        "limit: the value beyond which a check fails or warns; spec line: the line of the spec "
+        "(the file that defines this audit) that sets the limit"
     )
-    for rates, metrics, words in (
-        (UNEQUAL, [RATIO], selected + limit),
-        (UNEQUAL, ["selection_rate"], selected.removesuffix("; ")),  # no limit is set
-        (UNEQUAL, [{"metric": "selection_rate", "fail": {"below": 0.01}}], limit),
+    for metrics in (
+        [RATIO],
+        ["selection_rate"],  # no limit is set
+        [{"metric": "selection_rate", "fail": {"below": 0.01}}],
     ):
-        assert words in [one.text for one in by_class(page(audit(rates, metrics)), "place")]
+        top = page(audit(UNEQUAL, metrics))
+        assert "selected: y = yes (good for people)" in by_class(top, "banner")[0].text
+        is_explained = limit in [one.text for one in by_class(top, "place")]
+        assert is_explained == (metrics != ["selection_rate"])
     (strip,) = by_class(tree_of("loans"), "strip")
     boxes = [box.text for box in strip.all("li")]
     assert [box for box in boxes if "checked" in box] == ["gender × race 0.616 (checked)"]

@@ -70,7 +70,10 @@ def test_most_urgent_is_first(loans: AuditResult) -> None:
     assert levels == sorted(levels)
     head = audit_headline(loans)
     assert head.verdict is not None
-    assert (head.verdict.text, head.rows) == ("FAIL", "20,000 of 20,000 rows")
+    assert (head.verdict.text, head.rows) == (
+        "FAIL",
+        "20,000 of 20,000 rows; selected: score at least 0.5 (good for people)",
+    )
     assert head.counts == "10 checks: 1 failed, 3 warned, 6 passed"
 
 
@@ -78,7 +81,9 @@ def test_the_first_screen_names_the_weight(audit_csv: Callable[..., Any]) -> Non
     columns = {"protected": ["g"], "decision": {"column": "d", "positive": "1"}, "weight": "w"}
     spec = {"columns": columns, "metrics": "selection_rate"}
     result = audit_csv("g,d,w\na,1,2\na,0,1\nb,1,1\nb,0,3\n", spec)
-    assert audit_headline(result).rows == "4 of 4 rows, weighted by w"
+    assert audit_headline(result).rows == (
+        "4 of 4 rows, weighted by w; selected: d = 1 (good for people)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,8 +135,8 @@ def test_p_before_and_after_correction_are_in_one_line() -> None:
     p = 2 * NormalDist().cdf(-(14 / 60) / (pooled * (1 - pooled) * 2 / 60) ** 0.5)
     alone, corrected = (f"{number:.4f}"[1:] for number in (p, 2 * p))
     lines = [text for _, text in first.facts if alone in text or corrected in text]
-    words = f"Is the gap more than chance? Yes: p = {corrected} (z; Holm, 2 tests; "
-    words += f"before correction p = {alone})"
+    words = f"Is the gap more than chance? Yes: p = {corrected} (z; corrected for 2 tests, "
+    words += f"method of Holm; before correction p = {alone})"
     assert lines == [words]
 
 
@@ -277,8 +282,8 @@ def test_a_rate_of_errors_is_told_in_the_words_of_the_spec() -> None:
     result = fairaudit.audit({"columns": OF_BOTH, "metrics": [metric]}, ROWS)
     (row,) = diagnose(result)
     assert dict(row.lines)["means"] == (
-        "People who get the benefit without qualifying: among people with a negative label, the "
-        "share that the decision selects (positive label: y = 1; selected: p = 1)"
+        "The share of people who get the benefit without qualifying: among people with a label "
+        "other than y = 1, the share that the decision selects (selected: p = 1)"
     )
     chosen = {"metric": "selection_rate", "fail": {"above": 0.1}}
     (row,) = diagnose(fairaudit.audit({"columns": OF_BOTH, "metrics": [chosen]}, ROWS))
@@ -335,5 +340,7 @@ def test_a_smoothed_gap_of_several_classes_names_the_class_that_decides() -> Non
                "count": "n"}  # fmt: skip
     metric = {"metric": "differential_fairness", "smoothing": 1, "fail": "> 0.5"}
     (line,) = diagnose(audit({"columns": columns, "metrics": [metric]}, rows))
-    assert "ε by g, smoothing 1, is 0.981" in line.headline
-    assert "above 0.5 ('high', g=b against g=a)" in line.headline
+    assert line.headline == (
+        "'high' is 2.67 times as likely for g=b as for g=a (ε 0.981: 2.67 = e^ε; without "
+        "smoothing, 1.099), judged with smoothing 1"
+    )

@@ -315,7 +315,7 @@ FAULTS: dict[str, tuple[Path_, Any]] = {
     "checks[0].limit is neither limit of the check": (
         ("checks", 0, "limit"), {"type": "Limit", "below": "0.81"}),
     "checks[0].exact differs from the value": (("checks", 0, "exact"), "1/97"),
-    "ledger is wrong: the ledger does not close": (("ledger", "read"), 1),
+    "ledger is wrong: the numbers do not add up": (("ledger", "read"), 1),
     "summary.verdict does not follow from the rest: 'pass'": (("summary", "verdict"), "pass"),
     "summary.checks.pass does not follow from the rest: 99": (("summary", "checks", "pass"), 99),
     "groups is wrong: expected `array`, got `object`": (("groups",), {}),

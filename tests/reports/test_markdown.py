@@ -400,7 +400,7 @@ def words_before_the_table(text: str) -> int:
 def test_a_comment_says_what_to_do_next() -> None:
     texts = [getattr(block, "text", "") for block in markdown.head(sample("loans"))]
     (step,) = [text for text in texts if text.startswith("What to do next: ")]
-    assert "Find the cause of this: female × Black is selected 62 % as often" in step
+    assert "Find the cause of each gap over a limit (2 checks)." in step
     assert sum("next" in text for text in texts) == 1
     (commands,) = [text for text in texts if "fairaudit show r.json 1" in text]
     assert "\nmore:     fairaudit run audit_specs/loans.yaml -o r.json\n" in commands

@@ -301,7 +301,7 @@ def test_a_ratio_of_the_other_outcome_is_drawn_by_the_rates_of_the_positive_one(
     (failed, _) = diagnose(sample("titanic").result)
     picture = failed.picture
     assert picture is not None
-    assert picture.axis == "selection rate (fate = survived)"
+    assert picture.axis == "selection rate (fate = survived, the opposite of 'died')"
     drawn = {row.label: row.value for row in picture.rows if row.strong}
     assert drawn == {
         "2nd × Male × Adult": pytest.approx(1 - 154 / 168),

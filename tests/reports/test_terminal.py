@@ -169,7 +169,7 @@ def test_two_hundred_levels_are_folded_with_a_word(monkeypatch: pytest.MonkeyPat
 
 def test_a_finding_is_told_once(loans: AuditResult) -> None:
     text = " ".join(terminal.render(content.document(loans)).split())
-    assert text.count("100 people with unknown group: the value could be 0.600 to 0.641, and") == 1
+    assert text.count("on 100 people with unknown group, the value can be 0.600 to 0.641;") == 1
     assert text.count("impact_ratio/gender+race/prediction") == 1
     assert text.count("Impact ratio of the prediction, to the highest group, by gender × race") == 1
 

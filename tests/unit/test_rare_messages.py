@@ -92,9 +92,6 @@ def test_a_report_that_nobody_takes() -> None:
 
 
 def test_commands_on_what_they_do_not_take(tmp_path: Path) -> None:
-    page = run("schema", "result", "--format", "markdown")
-    assert page.returncode == 2
-    assert "Markdown output exists only for the schema of a spec, not for result" in page.stderr
     two = tmp_path / "two.json"
     run("run", SPECS / "titanic.yaml", SPECS / "kidney_admissions.yaml", "-o", two)
     assert f"{two} holds 2 results" in run("compare", two, two).stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from fairaudit.counting.plan import Plan
 Words: TypeAlias = NDArray[np.uint64]
 """The counts of a thread in the form of the kernel: 64-bit words for each cell."""
 
-_HALF = np.uint64(32)
 _ROW_BIT = np.uint64(36)
 """The first bit of the number of rows in the second word of a cell."""
 
@@ -26,7 +25,7 @@ class NotServed(Exception):
 
 
 class CellTable:
-    """The number of rows in each cell, and two sums of 128 bits, each as two words of 64 bits.
+    """The number of rows in each cell, and two sums of it as Python integers, which never overflow.
 
     The sums are those of weights and of their squares. For counts of people, they are the sums of
     the lower and of the upper 32 bits of the counts.
@@ -34,7 +33,7 @@ class CellTable:
 
     def __init__(self, size: int, *, has_sums: bool) -> None:
         self.rows = np.zeros(size, dtype=np.int64)
-        self.sums = np.zeros((size if has_sums else 0, 2, 2), dtype=np.uint64)
+        self.sums = np.zeros((size if has_sums else 0, 2), dtype=object)
         self.largest = self.error = 0.0
 
     def empty_words(self) -> Words:
@@ -44,7 +43,8 @@ class CellTable:
     def add_words(self, words: Words) -> None:
         """Adds the counts of at most 2^27 rows.
 
-        With sums, the second word has the number of rows and a part of the first sum.
+        A sum is in two words: its lower bits, and its bits from the 32nd on. With sums, the second
+        word also has the number of rows.
         """
         if not len(self.sums):
             self.rows += words[:, 0].astype(np.int64)
@@ -53,50 +53,25 @@ class CellTable:
         words = words[cells]
         self.rows[cells] += (words[:, 1] >> _ROW_BIT).astype(np.int64)
         words[:, 1] &= (np.uint64(1) << _ROW_BIT) - np.uint64(1)
-        sums, lower, upper = self.sums[cells], words[:, ::2], words[:, 1::2]
-        # Both additions of lower words may overflow; each overflow adds 1 to the upper word.
-        low = lower + (upper << _HALF)
-        total = sums[:, :, 0] + low
-        carries = (low < lower).astype(np.uint64) + (total < low)
-        sums[:, :, 1] += (upper >> _HALF) + carries
-        sums[:, :, 0] = total
-        self.sums[cells] = sums
+        self.sums[cells] += words[:, ::2] + (words[:, 1::2].astype(object) << 32)
 
     def add_cells(self, index: Ints, rows: Ints, sums: NDArray[np.uint64]) -> None:
-        """Adds at most 2^30 cells with their sums; `index` are their cells in this table."""
+        """Adds cells with sums of two words of 64 bits; `index` are their cells in this table."""
         np.add.at(self.rows, index, rows)
-        if not len(self.sums):
-            return
-        half, mask = _HALF, np.uint64(2**32 - 1)
-        # Add 32-bit halves, whose sums fit into 64 bits; then carry the upper bits.
-        halves = np.stack([self.sums & mask, self.sums >> half], axis=-1)
-        np.add.at(halves, index, np.stack([sums & mask, sums >> half], axis=-1))
-        halves = halves.reshape(-1, 2, 4)
-        for place in range(3):
-            halves[:, :, place + 1] += halves[:, :, place] >> half
-        self.sums = (halves[:, :, ::2] & mask) | (halves[:, :, 1::2] << half)
-
-    def exact_sums(self, cells: Ints, number: int) -> list[int]:
-        """The first or second sum of cells, as Python integers."""
-        low, high = self.sums[cells, number].T
-        if not high.any():
-            return cast("list[int]", low.tolist())
-        return [
-            (upper << 64) + lower for lower, upper in zip(low.tolist(), high.tolist(), strict=True)
-        ]
+        if len(self.sums):
+            np.add.at(self.sums, index, sums[..., 0] + (sums[..., 1].astype(object) << 64))
 
     def measures(self, plan: Plan, cells: Ints) -> tuple[Ints, Ints, RawWeights | None]:
         """The rows and people of cells, and their weights if the plan has a weight."""
         rows = self.rows[cells]
         if plan.count:
-            halves = (self.exact_sums(cells, number) for number in (0, 1))
-            people = [low + (high << 32) for low, high in zip(*halves, strict=True)]
+            people = [low + (high << 32) for low, high in self.sums[cells].tolist()]
             check_people(sum(people))
             return rows, np.array(people, dtype=np.int64), None
         if not plan.weight:
             return rows, rows, None
         nothing = [0] * len(cells)
-        weights, squares = (self.exact_sums(cells, number) for number in (0, 1))
+        weights, squares = self.sums[cells].T.tolist()
         errors = self.error / WEIGHT_SCALES[0], 0.0
         sums = weights, nothing, squares, nothing
         return rows, rows, RawWeights(sums, self.largest, errors)

@@ -168,7 +168,7 @@ _NUMBERS = {INT32: "<i4", UINT32: "<u4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f
 
 Terms: TypeAlias = tuple[bytes, int, int, int, bytes, bytes | None]
 """Arguments of the kernel: terms of dictionary entries, term of nulls, plain kind, smallest plain
-integer, terms of plain values, edges."""
+integer (0: only cut integers may be plain), terms of plain values, edges."""
 
 
 class Reading(NamedTuple):
@@ -194,8 +194,8 @@ class KeyLevels(Frozen):
 
     `number` is the index of the column in a row group. `dictionaries` are the codes of the entries
     in the dictionary of each row group. `plain` are the codes of values that are not in a
-    dictionary: false and true, the integers from `base` on, or the intervals between `edges` and
-    then NaN. `null` is the code of a null; None if the column has no nulls.
+    dictionary: false and true, or the intervals between `edges` and then NaN. `null` is the code of
+    a null; None if the column has no nulls.
     """
 
     number: int
@@ -204,7 +204,6 @@ class KeyLevels(Frozen):
     plain_kind: int
     plain: Ints
     null: int | None = 0
-    base: int = 0
     edges: Floats | None = None
 
     def terms(self, group: int, stride: int) -> Terms:
@@ -215,7 +214,7 @@ class KeyLevels(Frozen):
         )
         edges = None if self.edges is None else self.edges.tobytes()
         null = NO_NULLS if self.null is None else self.null * stride
-        return by_dictionary, null, self.plain_kind, self.base, plain, edges
+        return by_dictionary, null, self.plain_kind, 0, plain, edges
 
 
 class Numbers(Frozen):
@@ -243,10 +242,12 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
     has_nulls = chunks[0].leaf.is_optional and any(chunk.nulls != 0 for chunk in chunks)
     levels: dict[Level, int] = {None: 0} if has_nulls else {}
     null = 0 if has_nulls else None
+    nothing = np.zeros(0, np.int64)
     if plain_kind == BITS:
         truths = _codes(("false", "true"), levels)
-        nothing = np.zeros(0, np.int64)
         return KeyLevels(number, levels, [nothing] * len(chunks), BITS, truths, null)
+    if any(not chunk.encodings & _BY_DICTIONARY for chunk in chunks):
+        raise NotServed  # its levels are not known before the count
     known: dict[bytes, Ints] = {}
     dictionaries = []
     for content, count in _dictionaries(reading, chunks, _MOST_LEVELS):
@@ -257,9 +258,7 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
                 entries = [*map(str, _numbers(content, count, stored).tolist())]
             known[content] = _codes(entries, levels)
         dictionaries.append(known[content])
-    base, integers = _plain_integers(chunks, plain_kind)
-    plain = _codes(integers, levels)
-    return KeyLevels(number, levels, dictionaries, plain_kind, plain, null, base)
+    return KeyLevels(number, levels, dictionaries, plain_kind, nothing, null)
 
 
 def _cut_levels(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLevels:
@@ -376,26 +375,3 @@ def _texts(content: bytes, count: int) -> list[str]:
             raise DamagedPage
         texts.append(content[start:end].decode())
     return texts
-
-
-def _plain_integers(chunks: Sequence[Chunk], plain_kind: int) -> tuple[int, list[str]]:
-    """The smallest plain integer, and the texts of all integers from it to the largest.
-
-    Both are from the statistics of the chunks. If they are wrong, the kernel finds an integer
-    outside this range, and another route counts the file. Without plain chunks, the list is empty.
-    """
-    plain = [chunk for chunk in chunks if not chunk.encodings & _BY_DICTIONARY]
-    if not plain:
-        return 0, []
-    if plain_kind == NO_PLAIN:
-        raise NotServed  # without a dictionary, texts are not known before the count
-    form = np.dtype(_NUMBERS[plain_kind])
-    extremes = [value for chunk in plain for value in chunk.extremes or (b"",)]
-    if any(len(value) != form.itemsize for value in extremes):
-        raise NotServed
-    # Each chunk has its smallest value, then its largest.
-    ends = np.frombuffer(b"".join(extremes), dtype=form)
-    low, high = int(ends[::2].min()), int(ends[1::2].max())
-    if not 0 <= high - low < _MOST_LEVELS:
-        raise NotServed
-    return low, [str(number) for number in range(low, high + 1)]

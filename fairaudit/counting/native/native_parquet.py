@@ -4,9 +4,9 @@ The dictionaries of all row groups are read before the rows, so all possible cel
 number of a row's cell is the sum of a term for each key column; a table gives the term of each
 dictionary code. Each thread counts row groups in its own tables, which are added up at the end.
 
-The kernel counts by texts, booleans, small integers and numbers cut into intervals, with a weight
-or a count, and extra tables. Polars counts files with other columns, and plans with a filter or
-scores.
+The kernel counts by booleans, by texts and integers that are stored by dictionary, and by numbers
+cut into intervals, with a weight or a count, and extra tables. Polars counts files with other
+columns, and plans with a filter or scores.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ Key = TypeVar("Key", int, str)
 _DECIMALS = 9
 """Decimals of a difference, so that 1.5 - 1.2 is 0.3 in spite of rounding errors."""
 
-_PART = own("part")
-"""The column with the name of the part: a row of the data is split into several parts."""
+_PARTS = own("parts")
+"""The column with the parts into which a row of the data is split."""
 
 _FIRST_YEAR, _LAST_YEAR = 1901, 2099
 """Dates in these years are likely to be correct."""
@@ -171,28 +171,18 @@ def _split(batch: Batch, plan: Plan) -> Batch:
         parts = [_Part(text, nothing), _Part(hidden, nothing, POSSIBLE)]
     else:
         parts = list(_parts_of_counts(plan.counts, numbers))
-    names = [own(f"part{number}") for number in range(len(parts))]
-    levels = [own(f"level{number}") for number in range(len(parts))]
-    frame = batch.frame.with_columns(
-        *(part.people.alias(name) for part, name in zip(parts, names, strict=True)),
-        *(part.level.alias(name) for part, name in zip(parts, levels, strict=True)),
-    )
-    count = str(plan.count)
-    kept = [name for name in batch.schema if name != count]
-    index = [*kept, *levels]
-    frame = frame.select(*index, *names)
-    frame = frame.unpivot(names, index=index, variable_name=_PART, value_name=count)
-    is_part = [pl.col(_PART) == name for name in names]
-    kind, level = pl.lit(OBSERVED, pl.Int8), pl.lit(None, pl.String)
-    for part, name, own_level in zip(parts, is_part, levels, strict=True):
-        kind = pl.when(name).then(pl.lit(part.kind, pl.Int8)).otherwise(kind)
-        level = pl.when(name).then(pl.col(own_level)).otherwise(level)
-    added = {COUNTED_LEVEL: level} if plan.counts is not None else {}
-    added |= {own("kind"): kind} if plan.masked else {}
-    frame = frame.with_columns(value.alias(name) for name, value in added.items())
-    schema = {name: batch.schema[name] for name in kept} | {count: pl.String()}
-    schema |= {COUNTED_LEVEL: pl.String()} if plan.counts is not None else {}
-    return replace(batch, frame=frame.drop(levels), schema=schema, is_split=bool(plan.masked))
+    count, kept = str(plan.count), [name for name in batch.schema if name != plan.count]
+    added = {COUNTED_LEVEL: pl.String()} if plan.counts is not None else {}
+    # A row becomes a list with a record for each part, and the list becomes rows.
+    records = []
+    for people, level, kind in parts:
+        fields = {count: people, own("kind"): pl.lit(kind, pl.Int8)}
+        fields |= dict.fromkeys(added, level)
+        records.append(pl.struct(value.alias(name) for name, value in fields.items()))
+    frame = batch.frame.select(*kept, pl.concat_list(records).alias(_PARTS))
+    frame = frame.explode(_PARTS).unnest(_PARTS)
+    schema = {name: batch.schema[name] for name in kept} | {count: pl.String()} | added
+    return replace(batch, frame=frame, schema=schema, is_split=bool(plan.masked))
 
 
 def _parts_of_counts(counts: CountColumns, numbers: Numbers) -> Iterator[_Part]:

@@ -141,34 +141,21 @@ class RowGroups:
         features = Features(
             similarity.numeric, numbers, similarity.categorical, codes, tuple(levels)
         )
-        cells, profiles = rows[own("cell")].to_numpy(), rows[own("profile")].to_numpy()
         scores = {
             name: rows[own(f"score {name}")].fill_null(float("nan")).to_numpy()
             for name in self.plan.scores
         }
-        hashes = np.zeros(self.size, dtype=np.uint64)
-        for key in self.counts.keys:
-            if key.key.edges is None:
-                texts = [hash_text(repr(level)) for level in key.levels] or [0]
-                hashes = mix(hashes, np.array(texts, np.uint64)[key.codes])
-            else:
-                hashes = mix(hashes, key.codes.astype(np.int64).view(np.uint64))
-        contents = mix(profiles, hashes[cells])
-        for score in scores.values():
-            contents = mix(contents, (score + 0.0).view(np.uint64))
         return RawRows(
-            cells=cells,
+            cells=rows[own("cell")].to_numpy(),
             numbers=rows[own("row")].to_numpy(),
             n=rows[own("n")].to_numpy(),
-            profiles=profiles,
-            contents=contents,
             features=features,
             scores=scores,
             complete=self.complete,
             missing=self.missing,
             halvings=self.halvings,
             most=self.plan.most,
-        ).limited()
+        )
 
 
 def mix(hashes: Hashes, values: Hashes) -> Hashes:
@@ -256,7 +243,7 @@ def _read_batch(
             for name in similarity.numeric:
                 if audited[own(f"bad {name}")].any():
                     raise DataError(
-                        f"the feature {name!r} is numeric, but rows hold no number in it",
+                        f"the feature {name!r} is numeric, but some of its cells are not numbers",
                         "correct the data, name it under `categorical`, or name the values that "
                         "mean missing in `missing.tokens`",
                         seek=Seek(name, numeric=True),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import filecmp
+import hashlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError
@@ -14,7 +14,6 @@ from fairaudit.counting.sources import SourceFile
 _FIRST_ROWS = 1000
 
 Item = TypeVar("Item")
-HashedRows: TypeAlias = tuple[tuple[str, ...], bytes]  # names of columns, 8 bytes for each row
 
 
 def compare_files(
@@ -35,25 +34,15 @@ def compare_files(
     pairs_read = zip(files, checked, strict=True)
     filled = [replace(file, records=read.records) for file, read in pairs_read if read.records]
     groups = [*_group(filled, lambda file: (file.records, *file.partitions.items()))]
-
-    def are_equal(first: SourceFile, second: SourceFile) -> bool:
-        if filecmp.cmp(first.path, second.path, shallow=False):
-            return True
-        rows = hash_rows(first, separator)
-        return rows is not None and rows == hash_rows(second, separator)
-
     # Pairs of files with the same rows. Only files with the same number of rows are opened, and
     # only files with the same first rows are read to the end.
-    pairs = []
-    for group in groups:
-        for members in _group(group, lambda file: hash_rows(file, separator, _FIRST_ROWS)):
-            different: list[SourceFile] = []
-            for file in members:
-                same = next((one for one in different if are_equal(one, file)), None)
-                if same is None:
-                    different.append(file)
-                else:
-                    pairs.append((same, file))
+    pairs = [
+        (first, other)
+        for group in groups
+        for members in _group(group, lambda file: hash_rows(file, separator, _FIRST_ROWS))
+        for first, *others in _group(members, lambda file: hash_rows(file, separator))
+        for other in others
+    ]
     if not pairs:
         for group in groups:
             first, other = group[0], next((x for x in group if x.kind != group[0].kind), None)
@@ -83,8 +72,11 @@ def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[l
     return (group for group in groups.values() if len(group) > 1)
 
 
-def hash_rows(file: SourceFile, separator: str, most: int | None = None) -> HashedRows | None:
-    """The hashes of all rows, or of the first `most`; None if a column cannot be read as text."""
+def hash_rows(file: SourceFile, separator: str, most: int | None = None) -> str:
+    """A hash of all rows, or of the first `most`; of the bytes if a column cannot be read as text.
+
+    The names of the columns are part of it.
+    """
     import polars as pl  # not needed to count with the kernel
 
     from fairaudit.counting.sources.batches import batches, collect
@@ -94,7 +86,8 @@ def hash_rows(file: SourceFile, separator: str, most: int | None = None) -> Hash
         names = sorted(batch.schema)
         texts = batch.frame.select(pl.col(name).cast(pl.String) for name in names)
         rows = texts if most is None else texts.head(most)
-        hashes = collect(rows.select(pl.struct(pl.all()).hash()), batch)
+        hashes = collect(rows.select(pl.struct(pl.all()).hash()), batch).to_series()
     except DataError:
-        return None
-    return tuple(names), hashes.to_series().to_numpy().tobytes()
+        with file.path.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    return hashlib.sha256(repr(names).encode() + hashes.to_numpy().tobytes()).hexdigest()

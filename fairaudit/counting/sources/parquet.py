@@ -68,9 +68,8 @@ class Leaf(Frozen):
 class Chunk(Frozen):
     """A column in a row group: its bytes are from `start` to `stop` in the file.
 
-    `unpacked` is its size after decompression by `codec`. `extremes` are the bytes of the smallest
-    and the largest value, and `nulls` is the number of nulls; they are None if the file does not
-    state them, and are not checked.
+    `unpacked` is its size after decompression by `codec`. `nulls` is the number of nulls, which is
+    not checked; None if the file does not state it.
     """
 
     leaf: Leaf
@@ -80,7 +79,6 @@ class Chunk(Frozen):
     stop: int
     codec: int
     unpacked: int
-    extremes: tuple[bytes, bytes] | None
     nulls: int | None
 
     @classmethod
@@ -97,8 +95,7 @@ class Chunk(Frozen):
         if not sound or tuple(path) != leaf.path or _int(meta.get(1), 8) != leaf.kind or stop > end:
             raise _Damaged
         statistics = meta.get(12)
-        known = statistics if isinstance(statistics, dict) else {}
-        low, high, nulls = (known.get(key) for key in (6, 5, 3))
+        nulls = statistics.get(3) if isinstance(statistics, dict) else None
         return cls(
             leaf=leaf,
             values=values,
@@ -107,7 +104,6 @@ class Chunk(Frozen):
             stop=stop,
             codec=_int(meta.get(4), 8),
             unpacked=_int(meta.get(6), _LARGEST),
-            extremes=(low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None,
             nulls=nulls if isinstance(nulls, int) else None,
         )
 

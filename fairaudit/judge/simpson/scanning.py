@@ -286,10 +286,10 @@ class _PairScan:
         # A single stratum cannot change a gap, so nothing is reported about it.
         if skipped and len(self.strata) > 1:
             attribute, given = self.within.by[0], " and ".join(self.within.given)
-            pairs = "pair is" if skipped == 1 else "pairs are"
+            pairs, are = ("pair", "is") if skipped == 1 else ("pairs", "are")
             why = (
-                f"{attribute}, given {given}: {skipped} {pairs} not compared, because fewer than "
-                f"two values of {given} have people of both groups"
+                f"{skipped} {pairs} of groups by {attribute}, given {given}, {are} not compared, "
+                f"because fewer than two values of {given} have people of both groups"
             )
             yield (), Ineligibility(Eligibility.ELIGIBLE, why)
 

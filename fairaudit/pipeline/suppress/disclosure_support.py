@@ -25,7 +25,7 @@ from fairaudit.metrics import (
     list_quantities,
     list_requirements,
 )
-from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import POOLED_REFERENCES, ReferencePolicy
 from fairaudit.pipeline.suppress.cell_sets import CellSets, ScoreSource
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
@@ -247,7 +247,7 @@ class Support:
                 stratum=row.stratum,
                 groups=(group,),
                 of_class=request.terms.of_class,
-                cut=request.terms.at is not None or _cuts_score(numbers),
+                cut=request.terms.at is not None or SCORING_RATE in numbers,
             )
             if request.terms.average is not None or any(number.conditional for number in numbers):
                 wide = replace(value.widen(), stratum=None)
@@ -341,7 +341,7 @@ class Support:
 def _value_under(asked: Check | MetricRequest, by: Grouping, given: Grouping) -> Value:
     metric, terms, against = asked.metric, asked.terms, asked.against
     numbers = _numbers(metric)
-    is_cut = terms.at is not None or _cuts_score(numbers) or against is not None
+    is_cut = terms.at is not None or SCORING_RATE in numbers or against is not None
     own, requested = None, terms.reference and terms.reference.policy
     # A value is wide if it depends on more than the rates of its groups.
     is_wide = terms.average is not None or metric.conditional
@@ -369,7 +369,3 @@ def _value_under(asked: Check | MetricRequest, by: Grouping, given: Grouping) ->
 
 def _numbers(metric: Metric | None) -> tuple[Number, ...]:
     return () if metric is None else list_quantities(metric)
-
-
-def _cuts_score(numbers: Iterable[Number]) -> bool:
-    return any(isinstance(number, Formula) and number.cuts_score for number in numbers)

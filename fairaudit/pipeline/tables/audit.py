@@ -7,8 +7,8 @@ number of groupings and multiplies the number of groups.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from functools import cache, cached_property, partial
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import cache, cached_property
 from itertools import accumulate, islice, product
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -77,7 +77,7 @@ def _refuse_explosion(cube: Cube, spec: Spec) -> None:
         tuple(dict.fromkeys((*by, *given)))
         for request in spec.requests for by in request.by for given in request.given
     ]  # fmt: skip
-    if _exceed(cube, groupings, MOST_ROWS):
+    if _exceed(cube, [(by, (), 1) for by in groupings], MOST_ROWS):
         widest = max(spec.protected, key=lambda attribute: len(cube.key(attribute.name).levels))
         levels = len(cube.key(widest.name).levels)
         message = (
@@ -92,7 +92,7 @@ def _refuse_explosion(cube: Cube, spec: Spec) -> None:
         (by, given, request.of, request.of if is_over_classes(request.metric) else request.against)
         for request, by, given in list_places(spec.requests, everybody=True)
     ]
-    if _exceed_counts(cube, tables):
+    if _exceed(cube, _count_outcomes(cube, tables), MOST_COUNTS):
         columns = {key.name: len(key.levels) for key in cube.keys}
         named: list[Protected | Outcome] = [*spec.groupable, *spec.outcomes]
         used = {name for by, given, *of in tables for name in (*by, *given, "label", *of)}
@@ -117,54 +117,42 @@ def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
         return False
     others = [by for by in cube.subsets() if by not in requested]
     tables = [(by, (), one.of, one.against) for by in others for one in entries]
-    unasked = [by for by in others for _ in entries]
-    return not _exceed(cube, unasked, MOST_UNASKED) and not _exceed_counts(cube, tables)
+    unasked = [(by, (), 1) for by in others for _ in entries]
+    return not _exceed(cube, unasked, MOST_UNASKED) and not _exceed(
+        cube, _count_outcomes(cube, tables), MOST_COUNTS
+    )
 
 
-_TablePlace: TypeAlias = tuple[Grouping, Grouping, str, str | None]
-"""The columns of the groups and of the strata of a table, and its outcomes."""
+_TableSize: TypeAlias = tuple[Grouping, Grouping, int]
+"""The columns of the groups and of the strata of a table, and its counts in each of them."""
 
 
-def _exceed(cube: Cube, groupings: list[Grouping], most: int) -> bool:
-    """Whether these groupings have more than `most` groups together."""
-    if sum(_most_groups(cube, by) for by in groupings) <= most:
-        return False
-    groups = _group_counter(cube)
-    # The largest groupings come first, because they exceed the number soon.
-    largest = sorted(groupings, key=len, reverse=True)
-    return any(total > most for total in accumulate(groups(by) for by in largest))
-
-
-def _exceed_counts(cube: Cube, tables: Iterable[_TablePlace]) -> bool:
-    """Whether these tables have more than `MOST_COUNTS` counts together.
-
-    A table has a count for each group in each stratum, label and class, including zeros.
-    """
+def _count_outcomes(
+    cube: Cube, tables: Iterable[tuple[Grouping, Grouping, str, str | None]]
+) -> list[_TableSize]:
+    """The sizes of tables: a count for each label and each class of their outcomes."""
     slots = {key.name: len(key.levels) + 1 for key in cube.keys}
-    known = [
+    return [
         (by, given, math.prod(slots.get(name or "", 1) for name in ("label", *of)))
         for by, given, *of in dict.fromkeys(tables)
     ]
 
-    def exceeds(groups: Callable[[Grouping], int]) -> bool:
-        sizes = (groups(by) * groups(given) * outcomes for by, given, outcomes in known)
-        return any(total > MOST_COUNTS for total in accumulate(sizes))
 
-    return exceeds(partial(_most_groups, cube)) and exceeds(_group_counter(cube))
-
-
-def _most_groups(cube: Cube, by: Grouping) -> int:
-    """The largest possible number of groups of some columns."""
-    return min(math.prod(len(cube.key(name).levels) + 1 for name in by), len(cube.codes))
-
-
-def _group_counter(cube: Cube) -> Callable[[Grouping], int]:
+def _exceed(cube: Cube, tables: Sequence[_TableSize], most: int) -> bool:
+    """Whether these tables have more than `most` counts together, including zeros."""
 
     @cache
-    def count(by: Grouping) -> int:
+    def count_groups(by: Grouping) -> int:
         return len(distinct_rows(cube.codes[:, cube.places(by)])[0])
 
-    return count
+    def limit_groups(by: Grouping) -> int:
+        return min(math.prod(len(cube.key(name).levels) + 1 for name in by), len(cube.codes))
+
+    def exceeds(groups: Callable[[Grouping], int]) -> bool:
+        sizes = (groups(by) * groups(given) * outcomes for by, given, outcomes in tables)
+        return any(total > most for total in accumulate(sizes))
+
+    return exceeds(limit_groups) and exceeds(count_groups)
 
 
 def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:

@@ -492,8 +492,8 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
             ]
             of = "" if check.of in RESERVED else f", of {name(check.of)}"
             yield Notice(
-                f"by {' × '.join(map(name, check.by))}{of}, small groups can cross the limit "
-                f"({limit}) by chance, even if others do not: {_list_some(smallest)}",
+                f"by {' × '.join(map(name, check.by))}{of}, chance alone can put small groups over "
+                f"the limit ({limit}): {_list_some(smallest)}",
                 Subjects.ANYBODY,
             )
 

@@ -14,7 +14,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.names import describe_group
 from fairaudit.counting.counts import Median
 from fairaudit.cube import Grouping
-from fairaudit.cube.histogram import Histogram, auc, quantile
+from fairaudit.cube.histogram import Histogram, quantile, rank_error, ranked
 from fairaudit.evidence.appearances import Appearances, RateInSubsets, find_appearances
 from fairaudit.evidence.records import find_parts, group_at
 from fairaudit.evidence.value_intervals import find_intervals
@@ -357,14 +357,15 @@ def scores(
     """
     exact = medians.get(column)
     for histogram in histograms:
+        negative, positive = (histogram.people[:1, label].swapaxes(1, 2) for label in (0, 1))
+        with np.errstate(invalid="ignore"):
+            areas = ranked(positive, negative)
+            errors = rank_error(positive, negative, histogram.bins.single)
         for g, group in enumerate(histogram.groups):
-            by_label = histogram.people[0, :, g]
-            people = by_label.sum(axis=0)
-            n = int(people.sum())
+            n = int(histogram.people[0, :, g].sum())
             if not n:
                 continue
-            used = np.flatnonzero(people)
-            ranking = auc(by_label[1, used], by_label[0, used], histogram.bins.single[used])
+            has_pairs = not np.isnan(areas[0, g])
             numbers = _describe(histogram, g)
             if not histogram.by and exact is not None and exact.people == n:
                 numbers["median"] = exact.value, exact.value
@@ -375,8 +376,8 @@ def scores(
                 known=bool(histogram.known[g]),
                 n=n,
                 **numbers,
-                auc=None if ranking is None else ranking[0],
-                auc_error=None if ranking is None else ranking[1],
+                auc=float(areas[0, g]) if has_pairs else None,
+                auc_error=float(errors[0, g]) if has_pairs else None,
             )
 
 

@@ -33,6 +33,7 @@ from fairaudit.metrics.individual import (
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
+from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.recode.cells import notice_undecided
 from fairaudit.pipeline.tables.audit import (
     Audit,
@@ -97,6 +98,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
         )
     yield from counts.describe_files()
     yield from cubes.notices
+    yield from _notice_draws(audit.task)
     yield from write_weight_notices(spec.requests, cubes.cube)
     if spec.counts is None and spec.count is not None:
         yield from notice_empty_rows(cubes.cube, spec.count.value)
@@ -138,6 +140,15 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
         what = "not every combination of the protected columns is looked at, only those that the "
         yield Notice(f"{what}spec asks for: together they have too many groups", Subjects.ANYBODY)
     yield from _notice_unscanned_groups(audit.reversals)
+
+
+def _notice_draws(task: AuditTask) -> Iterator[Notice]:
+    """A notice on the file and the number of the draws, if there are draws."""
+    if task.draws is not None:
+        count = len(task.draws.probability)
+        what = f"`model: draws` judges {count:,} {'draw' if count == 1 else 'draws'} of the shares"
+        where = f"of groups in {task.draws.path}, not the counted shares"
+        yield Notice(f"{what} {where}", Subjects.NOBODY)
 
 
 def notice_unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Notice]:

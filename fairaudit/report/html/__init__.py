@@ -408,8 +408,8 @@ _TABLES_SHOWN = 6
 _KINDS = (Intervals, Lines)
 """The kinds of pictures for a page whose checks have none, the most informative first."""
 _LIMIT = (
-    "limit: the value beyond which a check fails or warns; spec line: where the spec (the file "
-    "that defines this audit) sets it"
+    "limit: the value beyond which a check fails or warns; spec line: the line of the spec (the "
+    "file that defines this audit) that sets the limit"
 )
 _COMPARE = "Compare new data with this result: `fairaudit run {} --baseline report.json`."
 _SECTIONS: dict[type, str] = {ReversalCheck: reversals.HEADING, SubgroupCheck: subgroups.HEADING}
@@ -492,12 +492,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
     tables = [] if lines else [*rates.answers(result, FEW_ROWS)]
     gaps = [] if lines else widest(result)
-    said = [line.diagnostic.headline for line in lines] + [gap.headline for gap in gaps]
-    outcomes = ((of, text) for of, text in result.positives.items() if of != "label")
-    positives = [text for _, text in outcomes if text != "selected"]
-    is_selected = positives and " selected " in " ".join(said)
-    legend = [f"selected: {numbers.first_few(positives)}"] if is_selected else []
-    legend += [_LIMIT] if lines else []
+    legend = [_LIMIT] if lines else []
     legend += remarks.explain_evidence(line.diagnostic for line in opened)
     # The pictures of the score, by the groups of the first check.
     by = numbers.subset(opened[0].diagnostic.finding.check.by) if opened else ""

@@ -43,7 +43,7 @@ from fairaudit.tools.compare.records import (
 
 _BARRED = {
     Sampling.SAME_PEOPLE: "not tested: the same people both times",
-    Sampling.PAIRED: "not tested: the same people by both models",
+    Sampling.PAIRED: "not tested: both models are about the same people",
     Sampling.INDEPENDENT: "",
 }
 _LABEL = "label"
@@ -77,6 +77,7 @@ def compare(
             _select_outcome(result, name, outcomes[1])
             for result, name in zip((before, after), outcomes, strict=True)
         )
+    assumed = ""
     if same_people is None:
         # Two results describe the same people if the numbers of rows, groups and labels are equal,
         # or if the files are the same and were not changed, even if the groups are different.
@@ -96,8 +97,13 @@ def compare(
         are_same_sizes = all(earlier[grouping] == later[grouping] for grouping in common)
         has_same_groups = are_same_sizes and (is_known or are_same_files)
         same_people = then.rows == now.rows and (is_one_file or has_same_groups)
+        if same_people:
+            equal = "sizes of all groups" if has_same_groups and common else "sizes of files"
+            equal = "unchanged files" if is_one_file else f"numbers of rows and equal {equal}"
+            assumed = f"assumed from equal {equal}; otherwise use --different-people"
     sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
-    return _compare_results(before, after, sampling, (), outcomes or (None, None))
+    changes = _compare_results(before, after, sampling, (), outcomes or (None, None))
+    return replace(changes, assumed=assumed)
 
 
 def compare_models(result: AuditResult, first: str, second: str) -> Changes:

@@ -104,7 +104,8 @@ def compare_checks(
             old, new = was.check.fail, finding.check.fail
             # Whether all values that fail the old limit fail the new one, without more evidence.
             covers = isinstance(old, Limit) and isinstance(new, Limit) and new.covers(old)
-            is_stricter = why == f"its {_WORDS['fail']}" and covers
+            with_new = replace(was, check=replace(was.check, fail=new))
+            is_stricter = covers and not _explain_difference(with_new, finding, then, now)
             otherwise.append(DifferentCheck(was, finding, why, is_stricter))
             continue
         change = _compare_findings(was, finding, then, now, terms)
@@ -276,16 +277,17 @@ def _explain_difference(before: Finding, after: Finding, then: _Side, now: _Side
     """The reason why two checks are not comparable; empty if they are."""
     was, check = before.check, after.check
     if type(was) is not type(check):
-        return "it looks for something else"
+        return "what it looks for"
     if isinstance(was, _Search) and isinstance(check, _Search) and not (was.scope and check.scope):
         # An older report does not contain the scope of a search; its fingerprint shows a change.
         if before.definition != after.definition or not after.definition:
-            return "perhaps what it looks at, which a report does not say,"
+            return "perhaps its scope (missing in one of the reports)"
         was = replace(was, scope=check.scope)
     changed = [
-        name
+        option
         for name in field_names(was)
-        if name not in _NO_QUESTION and getattr(was, name) != getattr(check, name)
+        if name not in _NO_QUESTION
+        for option in _list_changed(name, getattr(was, name), getattr(check, name))
     ]
     if changed:
         return "its " + ", ".join(_WORDS.get(name, name.replace("_", " ")) for name in changed)
@@ -295,6 +297,16 @@ def _explain_difference(before: Finding, after: Finding, then: _Side, now: _Side
     known = [name for name in names if name in then.definitions and name in now.definitions]
     redefined = [name for name in known if then.definitions[name] != now.definitions[name]]
     return f"the definition of {', '.join(redefined)}" if redefined else ""
+
+
+def _list_changed(name: str, was: object, now: object) -> list[str]:
+    """The options that differ: parts of the terms, or the evidence that a limit requires."""
+    has_same_bounds = isinstance(was, Limit) and isinstance(now, Limit) and was.bounds == now.bounds
+    if was != now and (has_same_bounds or name in {"terms", "inference", "parameters"}):
+        assert isinstance(was, Frozen)
+        inner = ((part, getattr(was, part), getattr(now, part)) for part in field_names(was))
+        return [option for one in inner for option in _list_changed(*one)]
+    return [] if was == now else [name]
 
 
 _WORDS = {
@@ -308,6 +320,8 @@ _WORDS = {
     "scope": "columns and sizes of the search",
     "warn": "limit that warns",
     "fail": "limit that fails",
+    "significant": "`significant`",
+    "conclusive": "`conclusive`",
 }
 
 

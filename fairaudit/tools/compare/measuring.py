@@ -206,7 +206,7 @@ def _add_test(
     low, high = (float(np.ravel(end)[0]) for end in ends)
     corrected = float(np.ravel(multiplicity.sidak(p, terms.values))[0])
     if terms.values > 1:
-        method, test = (f"{name}, Šidák over {terms.values}" for name in (method, test))
+        method, test = (f"{name}, Šidák over {terms.values} values" for name in (method, test))
     if math.isnan(corrected) or math.isnan(low) or math.isnan(high):
         return replace(change, why=_TOO_LITTLE)
     significance = Significance(test, corrected, corrected, 1, "none")

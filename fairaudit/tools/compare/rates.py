@@ -315,17 +315,17 @@ def explain_unseen(reversal: Reversal, side: AuditResult, other: AuditResult) ->
     key = (reversal.rate, reversal.attribute, reversal.pair, reversal.given)
     if other.scanned is None:
         if other.reversals_off:
-            return "it was not searched, because no scan ran"
-        return "it is unknown whether it was searched: the report does not describe its scan"
+            return "there was no scan"
+        return "a scan may have looked for it: the report does not describe its scan"
     if other.scanned.of != reversal.of or not other.scanned.have(*key):
-        return "it was not searched: no scan compared these groups given these columns"
+        return "no scan compared these groups given these columns"
     if any(
         _identify(found)[:4] == _identify(reversal)[:4] and {*found.given} < {*reversal.given}
         for found in other.reversals
     ):
-        return "it is not listed: the same reversal is listed given fewer columns"
+        return "the same reversal is listed with fewer columns held fixed"
     if side.scanned is None or _list_thresholds(side) != _list_thresholds(other):
-        return "it is unknown: the scans have different minimum gaps or levels"
+        return "it is unknown: the scans differ in minimum gap, odds ratio or significance level"
     return ""
 
 

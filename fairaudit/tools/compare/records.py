@@ -397,6 +397,8 @@ class Changes(Frozen):
     conditions: tuple[str, ...]
     new_notices: tuple[str, ...]
     gone_notices: tuple[str, ...]
+    assumed: Annotated[str, RARE] = ""
+    """The reason to assume that both results have the same people, if no option says so."""
 
     @property
     def alpha(self) -> float:

@@ -82,18 +82,11 @@ _TOTALS = split_set("n total totals applicants candidates people persons number 
 """Words in the names of columns of counts."""
 
 
-class Candidate(Frozen):
-    """A column that may have a role, with the reason."""
-
-    column: ColumnProfile
-    reason: str
-
-
 def find_candidates(
     profile: FileProfile, role: Role, taken: Collection[str] = ()
-) -> list[Candidate]:
-    """The columns that may have a role, in order, except those that are `taken`."""
-    found = []
+) -> dict[str, str]:
+    """The columns that may have a role, in order, with the reasons; not those that are `taken`."""
+    found = {}
     for column in profile.columns:
         is_free = column.name and column.name not in taken
         if column.is_unique and is_free and column.distinct > 1:
@@ -101,14 +94,14 @@ def find_candidates(
             if not _SHAPES[role](column, profile):
                 continue
             if role is Role.COUNT:
-                reasons.append("its name, and each row is another group")
+                reasons.append("its name, and because each row is a different group")
             elif {*_words(column.name)} & {*_WORDS[role].split()}:
                 reasons.append("its name")
             values = {text.strip().casefold() for text, _ in column.values}
             if role is Role.PROTECTED and len(values & _LEVELS) > 1:
                 reasons.append("its values")
             if reasons:
-                found.append(Candidate(column, f"because of {' and '.join(reasons)}"))
+                found[column.name] = f"because of {' and '.join(reasons)}"
     return found
 
 
@@ -293,7 +286,7 @@ def find_column(profile: FileProfile, name: str) -> ColumnProfile:
         raise UsageError(what, f"columns: {_list_columns(profile)}")
     if len(found) > 1 or not name:
         what = f"{len(found)} columns are named {names.quoted(name)}"
-        raise UsageError(what if name else "a column has no name", "rename it in the file")
+        raise UsageError(what if name else "a column has no name", "give each column its own name")
     return found[0]
 
 
@@ -307,8 +300,8 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         find_column(profile, name)
     if not choices.protected:
         candidates = ", ".join(
-            f"{names.name(row.column.name)} ({row.reason})"
-            for row in find_candidates(profile, Role.PROTECTED)
+            f"{names.name(name)} ({reason})"
+            for name, reason in find_candidates(profile, Role.PROTECTED).items()
         )
         raise UsageError(
             "name the protected columns, for example --protected sex,race",
@@ -332,7 +325,7 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
     for role in (*OUTCOMES, Role.SCORE) if is_open else ():
         found = find_candidates(profile, role, {*named, *proposals.values()})
         if found and not (role is Role.DECISION and Role.PREDICTION in proposals):
-            proposals[role] = found[0].column.name
+            proposals[role] = next(iter(found))
     if is_open and not proposals:
         what = (
             "no column looks like an outcome: use --label, --prediction, --decision or --score; "
@@ -341,7 +334,7 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         raise UsageError(what, f"columns: {_list_columns(profile)}")
     if Role.COUNT not in choices.columns and not choices.counts:
         tables = find_candidates(profile, Role.COUNT, named)
-        proposals.update((Role.COUNT, row.column.name) for row in tables)
+        proposals.update((Role.COUNT, name) for name in tables)
     return replace(choices, columns={**proposals, **choices.columns}, proposed=frozenset(proposals))
 
 

@@ -68,7 +68,7 @@ def write_spec(
     for name in choices.protected:
         lines += _write_protected(find_column(profile, name))
     others = find_candidates(profile, Role.PROTECTED, choices.used)
-    lines += [f"    # {quote(row.column.name)}: {{}}  # {row.reason}" for row in others]
+    lines += [f"    # {quote(name)}: {{}}  # {reason}" for name, reason in others.items()]
     for role in OUTCOMES:
         if role in choices.columns:
             lines += _write_outcome(role, profile, choices)
@@ -79,8 +79,8 @@ def write_spec(
         keys = [f"counts: {{{', '.join(pairs)}}}", f"positive: {quote(positive)}"]
         keys += ["favourable: false"] if names_burden(positive) else []
         is_proposed = Role.DECISION in choices.proposed
-        why = "  # proposed: their names, and each row is another group" if is_proposed else ""
-        lines.append(f"  decision: {{{', '.join(keys)}}}{why}")
+        why = "  # proposed because of their names, and because each row is a different group"
+        lines.append(f"  decision: {{{', '.join(keys)}}}{why if is_proposed else ''}")
     if choices.counts or {*OUTCOMES} & {*choices.columns}:
         lines += [
             "  # `favourable: false` means that the positive value of an outcome is a burden, such",
@@ -92,7 +92,8 @@ def write_spec(
             column = quote(choices.columns[role])
             lines.append(f"  {role}: {column}{_explain(role, profile, choices)}")
         elif found and role is not Role.COUNT:
-            lines.append(f"  # {role}: {quote(found[0].column.name)}  # {found[0].reason}")
+            name, reason = next(iter(found.items()))
+            lines.append(f"  # {role}: {quote(name)}  # {reason}")
     lines += [
         f"  # id: {quote(column.name)}  # about {column.distinct:,} different values in "
         f"{profile.rows:,} rows: with it, no person counts twice (`repeats: first`)"
@@ -127,7 +128,7 @@ def _write_notation(form: CsvFormat, profile: FileProfile) -> Iterator[str]:
     dates = [(column, find_notations(column) or []) for column in profile.columns]
     dates = [(column, notations) for column, notations in dates if notations]
     if dates:
-        yield "dates:  # concluded from days after the 12th of a month: check them"
+        yield "dates:  # the order of day and month follows from days above 12: check it"
     for column, notations in dates:
         unfit = count_unfit(column)
         note = f"  # {unfit:,} values do not fit: correct them, or add their notation"
@@ -151,7 +152,7 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     words = [text for text, _ in column.values if is_like_missing(text)]
     if is_date(column):
         keys = [f"from: {quote(name)}", f'at: "{today().isoformat()}"', "bins: [40]"]
-        note = "a date: if it is the date of birth, set the day of the age (`at`) and the bins"
+        note = "a date: if it is the date of birth, set the bins, and in `at` the day of the ages"
     elif is_many(column):
         low, high = column.low or 0.0, column.high or 0.0
         this_year = today().year
@@ -164,7 +165,7 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
         keys += [f"unknown: {_list(words)}"] if words else []
         note = f"numbers from {column.low:g} to {column.high:g}: the bins are a proposal"
         if is_year(column):
-            note += ", for people born before and after"
+            note += "; each edge is a year of birth"
     yield f"    {key}: {{{', '.join(keys)}}}  # {note}"
     if is_many(column) or is_date(column):
         return
@@ -239,10 +240,8 @@ def _explain(role: Role, profile: FileProfile, choices: Choices) -> str:
     """Why a column was proposed, and other candidates; empty if the user named it."""
     if role not in choices.proposed:
         return ""
-    found = find_candidates(profile, role)
-    (reason,) = [row.reason for row in found if row.column.name == choices.columns[role]]
-    free = find_candidates(profile, role, choices.used)
-    others = [names.name(row.column.name) for row in free]
+    reason = find_candidates(profile, role)[choices.columns[role]]
+    others = [*map(names.name, find_candidates(profile, role, choices.used))]
     return f"  # proposed: {reason}" + (
         f"; or {', '.join(others[:_MOST_LISTED])}" if others else ""
     )
@@ -253,7 +252,7 @@ def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
     if choices.strata:
         yield f"  strata: {_list(choices.strata)}"
         return
-    taken = choices.used | {row.column.name for row in find_candidates(profile, Role.PROTECTED)}
+    taken = choices.used.union(find_candidates(profile, Role.PROTECTED))
     free = [
         quote(column.name)
         for column in profile.columns
@@ -292,7 +291,7 @@ def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
     if found:
         listed = ", ".join(f"{quote(m.text)}: [{m.least}, {m.most}]" for m in found)
         rules.append(f"masked: {{{listed}}}")
-        note = "the smallest and the largest count that each text hides: see the source"
+        note = "the smallest and the largest count that each text hides: check them"
     if rules:
         yield f"missing: {{{', '.join(rules)}}}  # {note}"
 

@@ -170,7 +170,7 @@ def test_quantiles_of_a_derived_number_are_cut_too() -> None:
     [
         (
             {"from": "born", "bins": [40]},
-            ("`at` is missing: add the day of the age, such as `at: 2024-12-31`, or a column"),
+            ("`at` is missing: name the day of the age, such as `at: 2024-12-31`"),
         ),
         ({"from": "born", "at": "2024-13-01", "bins": [40]}, "2024-13-01 is not a date"),
         (
@@ -338,7 +338,7 @@ def test_rows_of_a_table_of_counts_are_counted_once(at_least: int, tmp_path: Pat
         ({"decision": {"positive": 1}}, "`column` is missing"),
         (
             {"decision": {"counts": {"a": "selected", "rest": "waiting", "total": "n"}}},
-            "'rest' is reserved for the other people of the total",
+            "'rest' is reserved for people in `total` without another level",
         ),
         (
             {"decision": {"counts": {"a": "n", "b": "waiting"}, "number": True}},

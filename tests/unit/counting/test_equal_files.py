@@ -19,7 +19,7 @@ from commands import run
 import fairaudit
 from fairaudit.base.errors import DataError
 from fairaudit.counting.sources import SourceFile, equal_files
-from fairaudit.counting.sources.equal_files import HashedRows, hash_rows
+from fairaudit.counting.sources.equal_files import hash_rows
 
 SPEC: dict[str, Any] = {
     "columns": {"protected": ["g"], "decision": {"column": "d", "positive": "1"}},
@@ -217,7 +217,7 @@ def test_only_files_of_as_many_rows_are_opened(
 ) -> None:
     opened: list[str] = []
 
-    def hear(file: SourceFile, separator: str, most: int | None = None) -> HashedRows | None:
+    def hear(file: SourceFile, separator: str, most: int | None = None) -> str:
         opened.append(file.path.name)
         return hash_rows(file, separator, most)
 

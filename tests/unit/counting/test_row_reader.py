@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 import random
 from collections import Counter
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -170,21 +168,17 @@ def test_beyond_the_memory_a_sample_is_kept_and_told(monkeypatch: pytest.MonkeyP
 def test_whatever_the_order_the_same_people_are_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, entries: int
 ) -> None:
-    """Permuted, in files that add up, from Parquet: the same entries, to the bit."""
+    """Permuted, in several files, from Parquet: the same entries, to the bit."""
     hold(monkeypatch, entries)
     frame = spread()
     frame.write_parquet(tmp_path / "all.parquet")
     whole = rows_of(frame)
     shuffled = frame.sample(fraction=1.0, shuffle=True, seed=1)
-    task = AuditTask.read(SPEC)
-    parts = [count(task, frame[a:b]) for a, b in ((1500, 2500), (0, 1500), (2500, N))]
-    added = recode(reduce(operator.add, parts), task.spec).rows
-    assert added is not None
     (tmp_path / "parts").mkdir()
     for at in range(3):
         frame[1000 * at : 1000 * at + 1000].write_csv(tmp_path / "parts" / f"{at}.csv")
     stored = [rows_of(tmp_path / name) for name in ("all.parquet", "parts")]
-    for other in (rows_of(shuffled), *stored, added):
+    for other in (rows_of(shuffled), *stored):
         assert other.share == whole.share
         assert other.n.tolist() == whole.n.tolist()
         assert other.cells.tolist() == whole.cells.tolist()
@@ -215,7 +209,7 @@ def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path, word: str) -
         },
         "metrics": ["consistency"],
     }
-    with pytest.raises(DataError, match=r"rows hold no number in it; first: .*bad.csv:3"):
+    with pytest.raises(DataError, match=r"some of its cells are not numbers; first: .*bad.csv:3"):
         fairaudit.audit(spec, path)
 
 

@@ -25,7 +25,7 @@ def sizes(checks: Sequence[dict[str, Any]]) -> list[int]:
     """How many tests stand in the family of each check; the sentence says the same."""
     for check in checks:
         size, sentence = check["significance"]["family"], check["sentence"]
-        assert (f"Holm, {size} tests" in sentence) == (size > 1), sentence
+        assert (f"corrected for {size} tests, method of Holm" in sentence) == (size > 1), sentence
     return [check["significance"]["family"] for check in checks]
 
 
@@ -174,8 +174,11 @@ def test_the_correction_is_over_the_distinct_tests(correction: str) -> None:
         adjusted = row["significance"]["adjusted"]
         assert adjusted == pytest.approx(expected[row["group"]["g"]], rel=1e-9)
         assert row["significance"]["family"] == 4
-    said = {"holm": "Holm, 4 tests", "none": "uncorrected, one of 4 tests)",
-            "benjamini_hochberg": "Benjamini–Hochberg, 4 tests"}  # fmt: skip
+    said = {
+        "holm": "corrected for 4 tests, method of Holm",
+        "none": "uncorrected, one of 4 tests)",
+        "benjamini_hochberg": "corrected for 4 tests, method of Benjamini–Hochberg",
+    }
     for check in found["checks"]:
         assert said[correction] in check["sentence"]
 
@@ -406,7 +409,7 @@ def test_the_test_of_two_rates_is_named_by_the_decisive_one(
     both, *each = (check["significance"] for check in of_cells(cells, *gates))
     decisive = min(each, key=lambda test: test["p"])
     assert decisive["test"] == name
-    assert both["test"] == f"{name}, Šidák over 2"
+    assert both["test"] == f"{name}, Šidák over 2 tests"
     assert both["p"] == pytest.approx(oracle.sidak(*(test["p"] for test in each)))
 
 

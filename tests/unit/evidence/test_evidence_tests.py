@@ -137,11 +137,11 @@ def test_several_rates_are_tested_by_chi_square_unless_few_are_expected(
     if len(large) == len(found):
         assert (name, p) == ("χ²", pytest.approx(oracle.chi_square(found), rel=1e-9))
     elif len(large) > 1:
-        assert name == "χ² and pairs"
+        assert name == "χ² and every pair"
         expected = oracle.beside_pairs(oracle.chi_square(large), oracle.clearest_pair(found))
         assert p == pytest.approx(expected, rel=1e-7)
     else:
-        assert name == "permutations and pairs"
+        assert name == "permutations and every pair"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_permutations_agree_with_every_table_there_is(rates: list[Rate]) -> None
     if len(rates) == 2:
         assert (name, p) == ("Fisher, mid-p", pytest.approx(oracle.two_groups(*rates)[1]))
         return
-    assert name == "permutations and pairs"
+    assert name == "permutations and every pair"
     exact = permutation(selected, sizes, size)
     expected = oracle.beside_pairs(exact, oracle.clearest_pair(rates))
     assert p == pytest.approx(expected)
@@ -201,7 +201,7 @@ def test_equal_weights_change_no_test() -> None:
         for weight in ({}, {"weight": "w"})
     ]
     plain, weighted = (check["significance"] for check in found)
-    assert plain["test"] == weighted["test"] == "permutations and pairs"
+    assert plain["test"] == weighted["test"] == "permutations and every pair"
     assert weighted["p"] == pytest.approx(plain["p"])
 
 
@@ -244,7 +244,7 @@ def test_sparse_tables_of_several_classes_agree_with_tables_drawn(
     asked = {"columns": columns, "metrics": [{"metric": metric, "fail": SURE}]}
     (check,) = document(asked, pl.DataFrame(rows))["checks"]
     name, p = behind(check)
-    assert name == "permutations and pairs"
+    assert name == "permutations and every pair"
     counts = np.array(table)
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
     drawn = stats.random_table(counts.sum(axis=1), counts.sum(axis=0)).rvs(
@@ -266,7 +266,10 @@ def test_sparse_tables_of_several_classes_agree_with_tables_drawn(
 
 @pytest.mark.parametrize(
     ("people", "test"),
-    [(10**4, "permutations and pairs"), (10**12, "each against the rest, Bonferroni and pairs")],
+    [
+        (10**4, "permutations and every pair"),
+        (10**12, "each against the rest, Bonferroni and every pair"),
+    ],
 )
 def test_a_rare_class_of_a_large_group_proves_nothing_of_a_small_one(
     people: int, test: str
@@ -304,7 +307,7 @@ def test_beyond_a_thousand_million_people_each_group_is_tested_against_the_rest(
     smallest, pair = chance_of_two(5, 3 * many), chance_of_two(3, 2 * many)
     name, p = alone(rates, GAP, inference=inference)
     expected = oracle.beside_pairs(3 * smallest, oracle.over_pairs(pair, 3))
-    assert name == "each against the rest, Bonferroni and pairs"
+    assert name == "each against the rest, Bonferroni and every pair"
     assert p == pytest.approx(expected, rel=1e-3)
 
 
@@ -318,11 +321,11 @@ def test_over_300_groups_moments_serve_down_to_what_permutations_tell() -> None:
     spread = ((drawn - expected) ** 2 / expected).sum(axis=(1, 2))
     simulated = float((spread >= ((counts - expected) ** 2 / expected).sum()).mean())
     name, p = alone([(int(x), 6) for x in hits], GAP)
-    assert name == "χ² by exact moments and pairs"
+    assert name == "χ² by exact moments and every pair"
     assert p == pytest.approx(min(simulated / 0.9, 1), abs=0.05)
     apart = [(6 * (at % 2), 6) for at in range(301)]
     name, p = alone(apart, GAP)
-    assert (name, p) == ("χ² by exact moments and pairs", pytest.approx(1e-4 / 0.9))
+    assert (name, p) == ("χ² by exact moments and every pair", pytest.approx(1e-4 / 0.9))
 
 
 def test_classes_and_information_by_chi_square_and_g() -> None:
@@ -380,7 +383,7 @@ def test_several_means_are_tested_by_welchs_f() -> None:
         for one, two in itertools.combinations(found.values(), 2)
     )
     expected = oracle.beside_pairs(joint, oracle.over_pairs(pairs, 3))
-    assert behind(check) == ("Welch's F and pairs", pytest.approx(expected, rel=1e-7))
+    assert behind(check) == ("Welch's F and every pair", pytest.approx(expected, rel=1e-7))
     (check,) = of_scores(metric, rows=pl.concat([scored()[1]] * 2))
     every = [scores * 2 for scores in found.values()]
     expected = anova_oneway(every, use_var="unequal", welch_correction=True).pvalue
@@ -452,7 +455,7 @@ def test_averaged_rates_are_tested_within_their_strata(average: str) -> None:
     assert beside["p"] == pytest.approx(expected.pvalue, rel=1e-9)
     assert check["significance"]["family"] == 2
     name, p = behind(check)
-    assert name == "its interval"
+    assert name == "from the interval"
     # Both comparisons hold together at the check: Šidák. More hits are few in a farther tail, so
     # that the end may jump over 0.
     for step, has_parity in ((-1e-3, False), (1e-3, True)):
@@ -473,7 +476,7 @@ def test_averages_of_several_groups_are_tested_by_the_generalised_statistic() ->
     strata = [list(rates.values()) for rates in STRATA.values()]
     expected = oracle.generalised_cochran_mantel_haenszel(strata)
     for check in found:
-        assert behind(check)[0] == "its interval"
+        assert behind(check)[0] == "from the interval"
         beside = check["significance"]["beside"]
         assert beside["test"] == "Cochran–Mantel–Haenszel"
         assert beside["p"] == pytest.approx(expected, rel=1e-9)
@@ -506,12 +509,15 @@ def test_composites_are_tested_by_the_smallest_of_their_parts() -> None:
     signed = {"metric": "average_odds_difference", "reference": "a"}
     odds, average = of_cells(MANY, spread, {**signed, "fail": {"outside": [-0.01, 0.01]}})
     expected = oracle.sidak(oracle.chi_square(true), oracle.chi_square(false))
-    assert behind(odds) == ("χ², Šidák over 2", pytest.approx(expected, rel=1e-7))
+    assert behind(odds) == ("χ², Šidák over 2 tests", pytest.approx(expected, rel=1e-7))
     at = list(MANY).index(average["group"]["g"])
     expected = oracle.sidak(*(oracle.two_groups(one[at], one[0])[1] for one in (true, false)))
     beside = average["significance"]["beside"]
-    assert (beside["test"], beside["p"]) == ("z, Šidák over 2", pytest.approx(expected, rel=1e-7))
-    assert behind(average)[0] == "its interval", "one may cancel the other"
+    assert (beside["test"], beside["p"]) == (
+        "z, Šidák over 2 tests",
+        pytest.approx(expected, rel=1e-7),
+    )
+    assert behind(average)[0] == "from the interval", "one may cancel the other"
 
 
 def test_a_reference_that_chance_picks_costs_as_many_tests_as_pairs() -> None:
@@ -544,7 +550,7 @@ def test_p_is_the_level_at_which_parity_leaves_the_interval(metric: str, compare
         entry["reference"] = "a"
     (check,) = of_cells(cells, entry)
     name, p = behind(check)
-    assert name == "its interval"
+    assert name == "from the interval"
     assert p < 0.5
     (turned,) = of_cells(cells, entry, inference={"confidence": f"{1 - p:.12f}"})
     ideal = 0 if compare in {"difference", "gap"} else 1
@@ -581,7 +587,10 @@ def test_a_mean_of_rates_averaged_over_strata_is_tested_by_its_parts() -> None:
     mean, tpr, fpr = fairaudit.audit(spec, pl.DataFrame(columns)).to_dict()["checks"]
     assert behind(tpr)[1] < 0.5
     least = min(behind(tpr)[1], behind(fpr)[1])
-    assert behind(mean) == (f"{behind(tpr)[0]}, Šidák over 2", pytest.approx(1 - (1 - least) ** 2))
+    assert behind(mean) == (
+        f"{behind(tpr)[0]}, Šidák over 2 tests",
+        pytest.approx(1 - (1 - least) ** 2),
+    )
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -629,4 +638,4 @@ def test_the_smallest_of_two_tests_gives_its_name() -> None:
     tables = hypergeom(25, 10, 13).pmf(np.arange(11))
     p = tables[tables < tables[1] * (1 - 1e-7)].sum() + tables[1] / 2
     assert found.p == pytest.approx(1 - (1 - p) ** 2, rel=1e-6)
-    assert found.test == "Fisher, mid-p, Šidák over 2"
+    assert found.test == "Fisher, mid-p, Šidák over 2 tests"

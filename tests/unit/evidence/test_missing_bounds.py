@@ -580,11 +580,11 @@ def test_nothing_is_said_where_nothing_is_missing(audit_csv: Audit) -> None:
 
 
 def test_what_has_no_bounds_says_why(audit_csv: Audit) -> None:
-    text = text_of(a=(50, 50, 10), b=(45, 55, 0))
+    text = text_of(a=(50, 50, 300), b=(45, 55, 0))
     found = only(audit_csv(text, gate("normalized_difference", reference="rest",
                                       fail={"outside": [-0.5, 0.5]}))).missing  # fmt: skip
     assert found is not None
-    assert (found.low, found.missing_outcome) == (None, 10)
+    assert (found.low, found.missing_outcome) == (None, 300)
     assert found.reason
 
 
@@ -642,10 +642,12 @@ def test_each_stratum_has_bounds_of_its_own(audit_csv: Audit) -> None:
     assert not found.turns
 
 
-def test_averages_over_strata_are_not_bounded_and_say_so(audit_csv: Audit) -> None:
-    found = only(audit_csv(STRATA, in_strata(average="pooled"))).missing
+def test_averages_over_strata_are_not_bounded_if_many_are_missing(audit_csv: Audit) -> None:
+    """300 people with two possible outcomes are 301 completions."""
+    many = STRATA.replace("a,x,,2", "a,x,,300")
+    found = only(audit_csv(many, in_strata(average="pooled"))).missing
     assert found is not None
-    assert (found.low, found.missing_outcome) == (None, 2)
+    assert (found.low, found.missing_outcome) == (None, 300)
     assert found.reason == "the rates are averaged over strata"
 
 

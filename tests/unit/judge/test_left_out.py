@@ -201,11 +201,11 @@ def test_the_same_verdict_is_that_of_the_groups_there_are(tmp_path: Path) -> Non
     result = audit(rows, {}, tmp_path)
     assert only(result).status is Status.PASS
     sentence = diagnose_by_id(result)[only(result).check.id].sentence
-    assert ", and the verdict is the same for the compared groups" in sentence
+    assert "; the verdict is the same if all of them are in the compared groups" in sentence
     failed = audit([*rows, "c,0,500"], {}, tmp_path)
     sentence = diagnose_by_id(failed)[only(failed).check.id].sentence
-    assert ", and the verdict is the same" in sentence
-    assert "for the compared groups" not in sentence
+    assert "; the verdict is the same" in sentence
+    assert "in the compared groups" not in sentence
 
 
 def test_a_failure_stays_one_and_says_whom_it_leaves_out(tmp_path: Path) -> None:

@@ -413,8 +413,8 @@ def test_the_sentence_of_berkeley() -> None:
         "women against men, selection rate: 14.2 points lower overall, 30.35 % (557/1,835) against "
         "44.52 % (1,198/2,691), p < .0001; after adjustment for department no clear "
         "gap: 1.8 points higher [-1.1, +4.7], p = .2169 "
-        "(Cochran–Mantel–Haenszel); reversed for 4 of 6 values of department, with 66.8 % of the "
-        "people; the reversal: p = .2169, from the larger p-value of the two gaps."
+        "(Cochran–Mantel–Haenszel); reversed for 4 of 6 values of department (66.8 % of the "
+        "people); the reversal: p = .2169, calculated from the larger p-value of both gaps."
     )
 
 
@@ -431,10 +431,10 @@ def test_the_gap_of_the_headline_is_the_one_that_is_tested() -> None:
     assert "1.8 points higher" in text
     # The same gap at other weights stands below, by name; no cause is claimed.
     assert (
-        "with other weights, the gap after adjustment is +4.3 points (each stratum weighted by its "
-        "number of people in both groups) or +3.6 points (weighted by the mean of the shares of "
-        "both groups that are in the stratum). The overall gap of -14.2 points is the sum of these "
-        "+3.6 points and of -17.8 points, because the two groups are spread" in text
+        "With other weights, the gap after adjustment is +4.3 points (weight of a stratum: its "
+        "people of both groups) or +3.6 points (weight: the mean of two shares, how much of each "
+        "group is in the stratum). The overall gap of -14.2 points has two parts: +3.6 points (the "
+        "last of these gaps), and -17.8 points because the groups are spread" in text
     )
     assert "accounts for" not in text
 
@@ -804,8 +804,8 @@ def test_gaps_that_cancel_are_a_finding_of_their_own() -> None:
     assert one.significance.test == "Gail–Simon"
     assert one.significance.p == pytest.approx(stats.chi2(1).sf(q) / 2)
     (told,) = sentences(audited(CANCELLING))
-    assert "40.0 points higher for z=1 with 50.0 % of the people" in told
-    assert "40.0 points lower for z=2 with 50.0 % of the people" in told
+    assert "40.0 points higher for z=1 (50.0 % of the people)" in told
+    assert "40.0 points lower for z=2 (50.0 % of the people)" in told
     text = terminal.render(content.document(audited(CANCELLING)))
     assert "no gap reverses" not in " ".join(text.split())
     assert gate(CANCELLING, "opposite").status is Status.FAIL

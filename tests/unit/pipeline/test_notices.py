@@ -228,7 +228,7 @@ def test_groups_of_too_few_people_to_show_the_limit_are_named() -> None:
 
     (notice,) = named(asking(metric), "ABCDEF")
     assert notice == (
-        "by g, small groups can cross the limit (above 0.1) by chance, even if others do not: "
+        "by g, chance alone can put small groups over the limit (above 0.1): "
         "g=E (1 person), g=C (95 people)"
     )
     assert not named(asking(metric), "ABF")

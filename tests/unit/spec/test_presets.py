@@ -69,7 +69,9 @@ def test_a_preset_is_of_every_model_and_tells_what_the_data_lack() -> None:
     (told,) = (text for text in result.notices if text.startswith("the preset survey"))
     assert "the data has no columns for 'unexplained_difference'. From " in told
     page = terminal.render(content.document(result))
-    assert "adds 3 measures without a limit: 'normalized_difference'" in " ".join(page.split())
+    assert "adds 3 measures without a limit, such as 'normalized_difference'" in " ".join(
+        page.split()
+    )
 
 
 def test_without_a_declared_reference_groups_are_compared_with_the_largest() -> None:

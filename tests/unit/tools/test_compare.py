@@ -1005,12 +1005,10 @@ def test_a_reversal_that_was_not_looked_for_is_neither_gone_nor_new() -> None:
     del older["reversal_scan"]
     sizes = stones(mixed, simpson={"warn": True, "min_gap": 0.01})
     cases = {
-        "it was not searched, because no scan ran": blind,
-        "it was not searched: no scan compared these groups": stones(others),
-        "it is unknown whether it was searched: the report does not describe": (
-            codec.read_result(older)
-        ),
-        "it is unknown: the scans have different minimum gaps or levels": sizes,
+        "there was no scan": blind,
+        "no scan compared these groups": stones(others),
+        "a scan may have looked for it: the report does not describe": codec.read_result(older),
+        "it is unknown: the scans differ in minimum gap": sizes,
     }
     for reason, other in cases.items():
         there, back = compare(looked, other), compare(other, looked)
@@ -1044,9 +1042,9 @@ def test_of_two_equal_models_no_reversal_is_gone() -> None:
     assert [one.of for one in result.reversals] == ["first"]
     changes = compare_models(result, "first", "second")
     (one,) = changes.reversals
-    assert one.unknown.startswith("it was not searched")
+    assert one.unknown.startswith("no scan compared these groups")
     assert "gone" not in text_of(changes).split("Changed reversals")[1].split("How")[0]
-    assert "after, it was not searched" in text_of(changes)
+    assert "after, no scan compared these groups" in text_of(changes)
 
 
 def test_a_search_is_better_only_if_it_looked_for_the_same() -> None:
@@ -1220,7 +1218,7 @@ def test_checks_of_two_models_are_told_without_a_test() -> None:
     (one,) = compare_models(both_models(limits), "old", "new").checks
     assert one.change.value != 1
     assert one.change.significance is None
-    assert one.change.why == "not tested: the same people by both models"
+    assert one.change.why == "not tested: both models are about the same people"
     assert not one.recast
     assert one.change.certain
     assert one.is_worse is (one.change.after.value < one.change.before.value)
