@@ -7,7 +7,6 @@ codes of Ctrl-C (130) and of a report that could not be printed (2) replace it.
 from __future__ import annotations
 
 import functools
-import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -45,7 +44,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run_line(arguments: list[str]) -> int:
-    """Runs a command line and returns its exit code; only `--debug` prints tracebacks and queries.
+    """Runs a command line and returns its exit code; only `--debug` prints a traceback.
 
     The code for Ctrl-C replaces all other codes, and the code for a lost report replaces those of
     verdicts and errors.
@@ -56,9 +55,6 @@ def run_line(arguments: list[str]) -> int:
     with trust.untrusted(is_on=trust.OPTION in arguments):
         try:
             request = read_request(arguments)
-            queries = logging.getLogger("fairaudit.statements")
-            queries.handlers = [logging.StreamHandler()] if request.debug else []
-            queries.setLevel(logging.INFO)
             code = _call(arguments, request)
             sys.stdout.flush()
         except BaseException as error:  # noqa: BLE001  # Python exits with 1 on a crash, which would mean a failed check

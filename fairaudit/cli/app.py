@@ -70,12 +70,7 @@ def column_option(text: str) -> OptionInfo:
     return option
 
 
-Debug = Annotated[
-    bool,
-    typer.Option(
-        "--debug", help="Print the Python traceback of an error, and each query of a database."
-    ),
-]
+Debug = Annotated[bool, typer.Option("--debug", help="Print the Python traceback of an error.")]
 
 
 def split_names(texts: Iterable[str]) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 _NoData = Annotated[
     bool, typer.Option("--no-data", help="Check the specs without data, as a pre-commit hook does.")
 ]
+_Explain = Annotated[
+    bool,
+    typer.Option("--explain-plan", help="Print each SQL statement for a database to stderr."),
+]
 
 
 @app.command(epilog=show_examples("check spec.yaml", "check spec.yaml --no-data -v"))
@@ -55,6 +60,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     settings: Settings = None,
     timeout: Timeout = None,
     untrusted: Untrusted = False,  # noqa: ARG001  # read before parsing
+    explain_plan: _Explain = False,
     format_name: PageFormat = "terminal",
     verbose: Verbose = False,
     color: ColorChoice = "auto",
@@ -76,12 +82,16 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     specs = name_specs(spec, data)
     request.arguments = tuple(map(str, specs))
     form = format_named(format_name)
-    listed = _list_audits(specs, data, form, no_data=no_data)
+    listed = _list_audits(specs, data, form, no_data=no_data, explain_plan=explain_plan)
     options = RunOptions(draws=draws, settings=settings or (), timeout=timeout)
     codes = []
     for path, file in listed:
         started = time.monotonic()
-        with silenced(debug=debug), show_progress(quiet=0, color=color) as progress:
+        with (
+            silenced(debug=debug),
+            _statements_printed() if explain_plan else nullcontext(),
+            show_progress(quiet=0, color=color) as progress,
+        ):
             preview = dry_run.preview(
                 Path(path), file, options, reads_data=not no_data, progress=progress
             )
@@ -101,8 +111,26 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     raise typer.Exit(min(codes, key=WORST_FIRST.index))
 
 
+@contextmanager
+def _statements_printed() -> Iterator[None]:
+    """Prints each SQL statement that is sent to a database to stderr."""
+    import logging
+
+    class Printer(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            write_line(record.getMessage())
+
+    log, printed = logging.getLogger("fairaudit.statements"), Printer()
+    log.setLevel(logging.INFO)
+    log.addHandler(printed)
+    try:
+        yield
+    finally:
+        log.removeHandler(printed)
+
+
 def _list_audits(
-    specs: Sequence[Path], data: str | None, form: Format, *, no_data: bool
+    specs: Sequence[Path], data: str | None, form: Format, *, no_data: bool, explain_plan: bool
 ) -> Sequence[tuple[str, str | None]]:
     """The spec and the data of each dry run; raises `UsageError` for contradictory options."""
     from fairaudit.pipeline import batch
@@ -113,6 +141,10 @@ def _list_audits(
     if form.name == "json" and len(listed) > 1:
         raise UsageError(
             "JSON output covers only one spec and one data set", "name one spec and one data set"
+        )
+    if explain_plan and no_data:
+        raise UsageError(
+            "--explain-plan needs the data, and --no-data does not read it", "leave one out"
         )
     return listed
 

@@ -284,14 +284,9 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         return
     changes = _changes(first, before, after, models, same_people=same_people)
     if fail_on == "worse" and not changes.checks:
-        hint = "compare results from specs with the same limits"
-        if changes.otherwise:
-            whys = (f"{other.after.check.id}: {other.why} changed" for other in changes.otherwise)
-            hint = f"compare results from the same spec; {'; '.join(whys)}"
-        elif after is None:
-            hint = "set the same limits for both models with `of:` in a metric"
         raise NothingToAudit(
-            "--fail-on worse cannot compare anything: the results have no check in common", hint
+            "--fail-on worse cannot compare anything: the results have no check in common",
+            _suggest_common_checks(changes, after),
         )
     # Values that are hidden, no longer judged, or of new groups may be worse.
     may_be_worse = bool(changes.worse or changes.hidden or changes.unjudged or changes.worse_by_new)
@@ -317,6 +312,15 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
 def _refuse_json_of_grid() -> str:
     what = "a comparison of more than two models has no JSON format"
     raise UsageError(what, "name two models: --models FIRST SECOND")
+
+
+def _suggest_common_checks(changes: Changes, after: Path | None) -> str:
+    if changes.otherwise:
+        whys = (f"{other.after.check.id}: {other.why} changed" for other in changes.otherwise)
+        return f"compare results from the same spec; {'; '.join(whys)}"
+    if after is None:
+        return "set the same limits for both models with `of:` in a metric"
+    return "compare results from specs with the same limits"
 
 
 def _changes(

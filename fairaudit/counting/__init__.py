@@ -1,6 +1,6 @@
 """Counting: reads data and counts it for a plan, without specs, metrics or limits.
 
-The native kernel counts if it is installed and the variable `FAIRAUDIT_ROUTE` allows it.
+The native kernel counts if it is installed and the variable `FAIRAUDIT_ROUTE` allows the kernel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ROUTE = "FAIRAUDIT_ROUTE"
 
 
 def refuse_other_routes(names: Sequence[str]) -> None:
-    """Raises `UsageError` if only the kernel may count, but it cannot count these files."""
+    """Raises `UsageError` if only the kernel may count, but cannot count the files in `names`."""
     if names and _forced_route() == "native":
         what = f"{_ROUTE} is set to native, but the compiled module cannot read {quoted(names[0])}"
         raise UsageError(what, f"unset {_ROUTE}")

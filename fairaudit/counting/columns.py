@@ -41,7 +41,7 @@ Quantile: TypeAlias = tuple[str, Fraction]
 
 
 class Cut(Frozen):
-    """The value of a quantile, with the number of people above, at and below it."""
+    """The value of a quantile, with the numbers of people above, at and below this value."""
 
     value: float
     above: int
@@ -62,11 +62,11 @@ class Cut(Frozen):
 class CsvFormat(Frozen):
     """The notation of a CSV file; `header` names the columns of a file without a header line.
 
-    `sheet` is the sheet of an Excel workbook; None for its only sheet. `thousands` is the separator
-    between the thousands of a number. `symbols` are ignored before and after a number, such as € or
-    %. With `accounting`, a number in parentheses or before a minus is negative. `dates` are columns
-    with the notations of their dates. The first `skip_rows` and the last `skip_footer` lines of a
-    file are ignored.
+    `sheet` names the sheet of an Excel workbook; None for its only sheet. `thousands` is the
+    separator between the thousands of a number. `symbols`, such as € or %, are ignored before and
+    after a number. With `accounting`, a number in parentheses or before a minus is negative.
+    `dates` are pairs of a column and the notations of its dates. The first `skip_rows` and the last
+    `skip_footer` lines of a file are ignored.
     """
 
     separator: str
@@ -107,9 +107,9 @@ class CsvFormat(Frozen):
 class Repeats(Frozen):
     """The column `id` that identifies a person, and which of several rows of a person counts.
 
-    If `latest` names columns of dates or numbers, the row with the largest value in the first of
-    them counts. The next columns decide between equal values; if all are equal, the last row
-    counts.
+    If `latest` names columns of dates or numbers, the row with the largest value in the first
+    column counts. If several rows have this value, the next column decides. If the values are equal
+    in all columns, the last row counts.
     """
 
     id: str
@@ -118,19 +118,19 @@ class Repeats(Frozen):
 
 
 class Age(Frozen, tag=True):
-    """The completed years from the date in the column `born` to `at` (a day or a column)."""
+    """The completed years from the date in the column `born` to `at` (a day, or a column)."""
 
     born: str
     at: str
 
     @property
     def day(self) -> date | None:
-        """The day that `at` names; None if it is a column."""
+        """The day that `at` names; None if `at` names a column."""
         return date.fromisoformat(self.at) if _DAY.fullmatch(self.at) else None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns from which it is computed."""
+        """The columns from which the age is computed."""
         return (self.born, self.at) if self.day is None else (self.born,)
 
     @property
@@ -140,14 +140,14 @@ class Age(Frozen, tag=True):
 
 
 class Difference(Frozen, tag=True):
-    """The numbers in `column` minus those in `minus`; for dates, the difference in days."""
+    """The number in `column` minus the number in `minus`; for dates, the difference in days."""
 
     column: str
     minus: str
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns from which it is computed."""
+        """The columns from which the difference is computed."""
         return (self.column, self.minus)
 
     @property
@@ -164,7 +164,7 @@ class Period(Frozen, tag=True):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The column from which it is computed."""
+        """The column from which the period is computed."""
         return (self.column,)
 
     @property
@@ -211,7 +211,7 @@ class OddDates(Frozen, tag=True):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The column from which it is computed."""
+        """The column of the dates."""
         return (self.column,)
 
     @property
@@ -243,8 +243,8 @@ class MaskedCount(Frozen):
 class CountColumns(Frozen):
     """Columns of counts: each row counts people by an outcome, with a column for each level.
 
-    `levels` are the columns by level. If there is a column `total` of all people, the
-    people outside the other columns have the level `rest`.
+    `levels` maps each level to its column. `total` is a column of all people, if any; the people
+    whom the other columns do not count then have the level `rest`.
     """
 
     levels: Mapping[str, str]
@@ -263,7 +263,7 @@ class CountColumns(Frozen):
 
 
 class SimilarityColumns(Frozen):
-    """The columns that define how similar people are: numbers, and texts that are equal or not."""
+    """The columns that define how similar people are: numbers, and texts compared for equality."""
 
     numeric: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()

@@ -39,10 +39,10 @@ class Engine(Protocol):
     def count(
         self, plans: Sequence[Plan], data: Data, progress: Progress
     ) -> Sequence[CountsOrError]:
-        """The counts for each plan, or an error in their place.
+        """The counts for each plan, or the error that prevented the counts.
 
         Plans with the same file format may share a pass. Then `Counts.plan` is the joint plan,
-        which may have finer levels; recoding adds them up.
+        which may have finer levels; recoding adds these levels up.
         """
         ...
 

@@ -33,7 +33,7 @@ class CountedFile(Frozen):
     """A file that was counted, with the number of its records and blank lines.
 
     Blank lines are not records. Counts files also have the `sha256` of each data file, so that no
-    file is counted twice. `records` is None if `--suppress` hides it.
+    file is counted twice. `records` is None if `--suppress` hides the number.
     """
 
     file: DataFile
@@ -43,7 +43,10 @@ class CountedFile(Frozen):
 
 
 class HiddenCells(Frozen):
-    """The rows and people in cells that `--suppress` hid; most have fewer than `below` people."""
+    """The numbers of rows and people in the cells that `--suppress` hid.
+
+    Most of these cells have fewer than `below` people.
+    """
 
     below: int
     rows: int
@@ -51,12 +54,12 @@ class HiddenCells(Frozen):
 
 
 class RawWeights(Frozen, eq=False):
-    """The sums of weights and of squared weights in [C] cells, each in two scales.
+    """The sums of weights and of squared weights in C cells, in a coarse and a fine scale.
 
-    `sums` are the sums of weights (coarse and fine scale), and of squares (coarse and fine scale),
-    as integers. The fine scale has the sums of tiny weights only; it is used if all weights are
-    tiny. `largest` is the largest weight. `errors` are the largest rounding error of a weight in
-    each scale.
+    `sums` are four lists [C] of integers: sums of weights (coarse, fine), and sums of squared
+    weights (coarse, fine). The fine sums contain only tiny weights; they are used if all weights
+    are tiny. `largest` is the largest weight. `errors` are the largest rounding errors of a weight
+    (coarse, fine).
     """
 
     sums: tuple[Sequence[int], ...]
@@ -83,12 +86,12 @@ class RawWeights(Frozen, eq=False):
         return self.errors[self._fine]
 
     def gather(self, index: Ints, size: int) -> RawWeights:
-        """The sums of cells that are joined; `index` is the new cell of each cell."""
+        """Adds up cells that become one cell; `index` is the new cell of each cell."""
         return replace(self, sums=tuple(gather(values, index, size) for values in self.sums))
 
     @classmethod
     def join(cls, parts: Sequence[RawWeights]) -> RawWeights:
-        """The weights of all parts: the cells of the first part, then those of the next."""
+        """The weights of the cells of all parts, one part after the other."""
         return cls(
             tuple([*chain(*values)] for values in zip(*(part.sums for part in parts), strict=True)),
             max(part.largest for part in parts),
@@ -104,13 +107,13 @@ class Median(Frozen):
 
 
 class PartialCounts(Frozen, eq=False):
-    """The counts of some files, with an entry for each combination of raw levels (raw cell).
+    """The counts of some files, as entries that each have a combination of raw levels (raw cell).
 
     Raw levels are the original levels of the data. A raw cell may have several entries. `kept` is 1
-    if the filter keeps the rows, 0 if not, -1 if it cannot decide, and `MASKED` for people who may
-    exist behind a masked count. `amounts` are the sums that the plan asks for, as Python integers;
-    missing values add 0. Numbers and distances are multiplied by `ADDED_SCALE`, products by its
-    square.
+    if the filter keeps the rows of an entry, 0 if the filter drops them, and -1 if the filter
+    cannot decide; it is `MASKED` for people who may exist behind a masked count. `amounts` are the
+    sums that the plan asks for, as Python integers; missing values add 0. Numbers and distances are
+    multiplied by `ADDED_SCALE`, and products by the square of `ADDED_SCALE`.
     """
 
     keys: tuple[RawKey, ...]
@@ -130,7 +133,7 @@ class PartialCounts(Frozen, eq=False):
 
     @classmethod
     def join(cls, plan: Plan, parts: Sequence[PartialCounts]) -> dict[str, Any]:
-        """The fields of the counts of all parts together; equal texts are the same level."""
+        """The fields of the joint counts of all parts; equal texts in two parts are one level."""
         keys = tuple(map(unite_keys, zip(*(part.keys for part in parts), strict=True)))
         levels = {key.key: key.levels for key in keys}
         tabled = [key for part in parts for table in part.tables for key in table.keys]
@@ -180,10 +183,10 @@ class Counts(PartialCounts, eq=False, kw_only=True):
     """The counts of all data for a plan; no later stage reads the data again.
 
     `read` is the number of records in the files, counted separately to check the counts. `route`
-    says in words how the data was counted. `medians` are medians of scores, if bins are too wide to
-    show them. `rows_read` are the people one by one, if the plan asks for them. `hidden` are people
-    whom `--suppress` removed from the cells. `repeated` is the number of rows that were not counted
-    because they repeat a person.
+    says in words how the data was counted. `medians` are the exact medians of scores whose bins are
+    too wide to show the median. `rows_read` are the people one by one, if the plan asks for single
+    people. `hidden` describes the cells that `--suppress` removed. `repeated` is the number of rows
+    that were not counted because they repeat a person.
     """
 
     plan: Plan
@@ -203,7 +206,7 @@ class Counts(PartialCounts, eq=False, kw_only=True):
 
     @property
     def file_rows(self) -> Ints:
-        """The rows of the data in each cell; a row of several counts belongs to the first count."""
+        """The number of data rows in each cell; a row of several counts is only in one cell."""
         if self.plan.counts is None:
             return self.rows
         key, first = self.text_key(COUNTED_LEVEL), self.plan.counts.names[0]
@@ -250,9 +253,9 @@ class Counts(PartialCounts, eq=False, kw_only=True):
         )
 
     def __add__(self, other: Counts) -> Counts:
-        """The counts of both, which must have the same plan.
+        """The sum of two counts, which must have the same plan.
 
-        Medians cannot be added: only a median that is equal in both, value and people, stays.
+        Medians cannot be added: a median is kept only if both counts have the same median.
         """
         if self.plan.counted() != other.plan.counted() or self.plan.rows is not None:
             raise ValueError("counts of different plans, and people one by one, do not add up")

@@ -1,4 +1,4 @@
-"""Counts files (`.counts`, in Parquet): writes, reads and adds them, and hides small cells.
+"""Writes, reads and adds counts files (`.counts`, in Parquet), and hides small cells in them.
 
 `docs/counts.md` describes the format, and what `--suppress N` (hiding small cells) protects. The
 counts of several files are added if they have the same plan and different data.
@@ -66,8 +66,8 @@ class SideHeader(Frozen):
 class Header(Frozen):
     """The header of a counts file; `digest` is a hash of the header and all columns.
 
-    `shifts` are the numbers of bits by which the bins of each score were widened. `table_levels`
-    are the levels of the keys that are only in extra tables.
+    `shifts` has the number of bits by which the bins of each score were widened. `table_levels` are
+    pairs of a key that is only in extra tables and its levels.
     """
 
     version: int
@@ -97,7 +97,7 @@ def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec 
 
 
 def write(counts: Counts) -> bytes:
-    """The content of a counts file; raises `UsageError` for a plan that needs the rows."""
+    """The content of a counts file; raises `UsageError` for a plan that needs single rows."""
     if counts.plan.rows is not None:
         what = "the spec has measures of individuals; these need rows, and a counts file has none"
         raise UsageError(what, "remove these measures, or audit the data itself")
@@ -168,7 +168,7 @@ def _write_tables(counts: Counts) -> Iterator[pa.Table]:
 
 
 def _name(kind: str, *of: str | int) -> str:
-    """The name of a column or part of the file; `of` are the columns of the data it is about."""
+    """The name of a column or a part of the file; `of` names the data that it describes."""
     return f"{kind}:{json.dumps(of, ensure_ascii=False)}"
 
 
@@ -177,13 +177,13 @@ def _title(key: Key) -> str:
 
 
 def _write_keys(keys: Iterable[tuple[RawKey, Ints]]) -> dict[str, Any]:
-    """A column for each key: levels as texts (null if missing), or the codes of intervals."""
+    """A column for each key. It has levels as texts (null if missing), or codes of intervals."""
     columns: dict[str, Any] = {}
     for key, codes in keys:
         if key.key.is_cut:
             columns[_title(key.key)] = codes
             continue
-        levels = np.array([*key.levels, None], dtype=object)  # also objects without levels
+        levels = np.array([*key.levels, None], dtype=object)  # an array of objects in any case
         columns[_title(key.key)] = pa.array(levels[codes], pa.string())
     return columns
 
@@ -201,7 +201,7 @@ def _table(part: str, columns: Mapping[str, Any]) -> pa.Table:
 def _digest(header: bytes, table: pa.Table) -> str:
     """A hash of all values in a counts file, which shows damage; the `digest` is not included.
 
-    `header` must be the bytes in the file: a set that is written again may have another order.
+    `header` must be the bytes from the file: an encoded set may have another order each time.
     """
     tree = {**json.loads(header), "digest": None}
     fingerprint = hashlib.sha256(json.dumps(tree, sort_keys=True).encode())
@@ -217,7 +217,7 @@ def _digest(header: bytes, table: pa.Table) -> str:
 
 
 def read(path: Path) -> Counts:
-    """The counts in a file; raises `DataError` if it is damaged or not a counts file."""
+    """The counts in a file; raises `DataError` if the file is damaged or not a counts file."""
     name = copied(str(path))
     hint = "count the data again: fairaudit count SPEC -o part.counts"
     try:
@@ -243,7 +243,7 @@ def read(path: Path) -> Counts:
 
 
 def _read_counts(header: Header, table: pa.Table) -> Counts:
-    """The counts in a header and columns with the right digest."""
+    """The counts from a header and columns whose digest was checked."""
     side, cuts = header.side, {(column, share): cut for column, share, cut in header.cuts}
     plan = replace(header.plan, cuts=cuts)
     parts = {
@@ -307,13 +307,13 @@ def _read_counts(header: Header, table: pa.Table) -> Counts:
 def _read_codes(
     table: pa.Table, keys: Sequence[Key], levels: Mapping[Key, Sequence[str | None]]
 ) -> Ints:
-    """The codes [E, K] of the entries in a table for each key, by `levels`."""
+    """The codes [E, K] of E entries of a table for K keys: indexes in the `levels` of the key."""
     columns = [_read_key(table, key, levels.get(key, ())).codes for key in keys]
     return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), dtype=np.int64)
 
 
 def _read_key(table: pa.Table, key: Key, known: Sequence[str | None] | None = None) -> RawKey:
-    """A key with the `known` levels, or those that occur; raises `KeyError` for other levels."""
+    """A key with the `known` levels (None: the levels that occur); `KeyError` for other levels."""
     if key.is_cut:
         return RawKey(key, _ints(table, _title(key)))
     texts = table[_title(key)].combine_chunks().dictionary_encode(null_encoding="encode")
@@ -342,8 +342,8 @@ def _digits(table: pa.Table, name: str) -> list[int]:
 def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
     """The sum of the counts in several files.
 
-    Raises `DataError` if they have different plans, or if a data file was counted twice and
-    `repeated` does not allow it.
+    Raises `DataError` if the files have different plans, or if a data file was counted twice and
+    `repeated` is false.
     """
     total = read(paths[0])
     for path in paths[1:]:
@@ -381,8 +381,8 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
 def hash_sources(counts: Counts, paths: Sequence[Path]) -> Counts:
     """The counts with the SHA-256 of each data file; `paths` are the paths of these files.
 
-    If small cells are hidden, each hash is of the cells that are left: with the hash of the data, a
-    reader could find the hidden cells by trying all possible values.
+    If small cells are hidden, the hashes are computed from the cells that are left. With hashes of
+    the data, a reader could find the hidden cells by trying all possible values.
     """
     if counts.hidden:
         content = write(replace(counts, sources=(), route=""))
@@ -408,7 +408,7 @@ def hash_file(path: Path) -> str:
 def refuse_single_people(plan: Plan) -> None:
     """Raises `UsageError` if a plan asks for counts in which small cells cannot be hidden.
 
-    A bin of a score or a cluster may have only one person or two. The difference between an extra
+    A cluster, or a bin of a score, may have only one or two people. The difference between an extra
     table and the cells shows the people in hidden cells.
     """
     reasons = {
@@ -429,10 +429,10 @@ def refuse_single_people(plan: Plan) -> None:
 def hide_small_cells(counts: Counts, below: int) -> Counts:
     """The counts without the cells of 1 to `below` - 1 people, and without cells that reveal them.
 
-    A reader may know the number of people in all hidden cells, and that each has at least one
-    person. If this shows that the largest hidden cell has fewer than `below` people, the smallest
-    other cells are hidden as well (all cells of this size). Raises `DataError` if the data has
-    fewer than `below` people.
+    A reader may know the number of people in all hidden cells, and that each hidden cell has at
+    least one person. If the reader can conclude that the largest hidden cell has fewer than `below`
+    people, the smallest other cells are hidden as well (all cells of the same size). Raises
+    `DataError` if the data has fewer than `below` people.
     """
     counts = counts.compact()
     refuse_single_people(counts.plan)
@@ -467,7 +467,7 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
         medians={},
         hidden=(hidden,) if people else (),
         notices=tuple(note for note in counts.notices if note.subjects is Subjects.NOBODY),
-        # The size and the number of records show the number of people; a hash can confirm a guess.
+        # The size and the records of a file show the number of people; a hash can confirm a guess.
         sources=tuple(
             replace(
                 source,
@@ -481,11 +481,11 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
 
 
 def _choose_weights(weights: RawWeights, stays: Marks) -> RawWeights:
-    """The weights of some cells, without the largest weight, which may be that of one person.
+    """The weights of the cells that `stays` marks, without the largest weight.
 
-    It is replaced by a number that only says whether all weights are tiny. The sums of tiny
-    weights are kept if all weights are tiny; otherwise they may describe few people, and no report
-    uses them.
+    The largest weight may be the weight of a single person. It is replaced by a number that only
+    says whether all weights are tiny. The sums of tiny weights are kept only if all weights are
+    tiny. Otherwise these sums may describe few people, and no report uses them.
     """
     is_tiny = 0 < weights.largest < TINY
     largest = TINY / 2 if is_tiny else float(weights.largest > 0)

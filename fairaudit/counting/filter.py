@@ -1,7 +1,7 @@
 """Parses the `filter` of a spec: a SQL expression that may use only some operations.
 
-Polars parses the text. Its tree is converted to a simpler tree (`_Node`), in which only the
-operations in `_ALLOWED` are accepted. `polars_numbers` applies the filter to rows.
+Polars parses the text into a tree. This module converts it to a simpler tree (`_Node`), in which
+only the operations in `_ALLOWED` are accepted. `polars_numbers` applies the filter to rows.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _DECIDE_BLANKS = {
     "EqValidity": ("Eq", "IsNotNull", "And"),
     "NotEqValidity": ("NotEq", "IsNull", "Or"),
 }
-"""How to write comparisons that also decide blank cells (nulls), with operations that do not.
+"""How to write comparisons that are true or false even for blank cells (nulls).
 
-Each has the usual comparison, a test of whether a cell is blank, and the operator between both.
+Each value has the usual comparison, a test of whether a cell is blank, and the operator that joins
+the comparison and the test.
 """
 _SIGNS = _ORDER | _EQUAL
 _COMPARE = {*_SIGNS, "IsIn", "IsBetween"}
@@ -91,8 +92,8 @@ class _Kind(Enum):
 class _Node(Frozen):
     """A part of an expression: a column, a literal, or an operation on `inner` parts.
 
-    `name` is the name of a column or operation. `text` is a column or literal as it is in a spec.
-    `texts` are the texts in a literal, which may be a list.
+    `name` is the name of a column or operation. `text` is a column or literal in the notation of a
+    spec. `texts` are the texts in a literal, which may be a list of values.
     """
 
     kind: _Kind
@@ -133,13 +134,13 @@ class _Node(Frozen):
 class Filter(Frozen):
     """A parsed filter: its text, its expression, and how it uses each column.
 
-    `numeric` columns are read as numbers. `dated` columns are read as dates, with the length of the
-    longest date that the filter compares with the column. `ordered` are pairs of columns that are
-    compared with each other by `<`, `<=`, `>` or `>=`. `logical` columns are operands of `and`,
-    `or` and `not`. `tested` columns are used only in `is null` or `is not null`. `texts` are the
-    texts that the filter compares with a column by `=`, `<>` or `in`; the key is the column, and
-    `Lowercase` or `Uppercase` if the filter changes its letters. `expression` compares these texts
-    with a copy of the column, named by `name_apart`.
+    `numeric` columns are read as numbers. `dated` maps each column that is read as dates to the
+    length of the longest date that the filter compares with the column. `ordered` are pairs of
+    columns that are compared with each other by `<`, `<=`, `>` or `>=`. `logical` columns are
+    operands of `and`, `or` and `not`. `tested` columns are used only in `is null` or `is not null`.
+    `texts` are the texts that the filter compares with a column by `=`, `<>` or `in`. The key of
+    `texts` is the column, and `Lowercase` or `Uppercase` if the filter changes the case of the
+    column. `expression` compares these texts with a copy of the column, named by `name_apart`.
     """
 
     text: str
@@ -156,8 +157,8 @@ class Filter(Frozen):
 def name_apart(column: str, letters: str) -> str:
     """The name of a copy of a column in `Filter.texts`; no file has a column with this name.
 
-    Texts that are similar to a text of the filter (with other case or blanks) are null in
-    the copy. So the filter does not decide their rows, and the user must decide them.
+    Texts that differ from a text of the filter, but only in case or blanks, are null in the copy.
+    So the filter neither keeps nor drops rows with these texts, and a notice reports the rows.
     """
     return f"\0{letters}={column}"
 
@@ -165,7 +166,7 @@ def name_apart(column: str, letters: str) -> str:
 def parse(text: str, dates: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Filter:
     """The filter in a text; raises `PlanError` if the text is not a filter.
 
-    `dates` are columns with the declared notations of their dates.
+    `dates` are pairs of a column and the declared notations of its dates.
     """
     words = sum(1 for _ in _WORD.finditer(_VALUES.sub("", text)))
     if words > _MOST_WORDS:
@@ -212,7 +213,7 @@ def _list_misread(text: str) -> Iterator[str]:
 
 
 def _analyse(text: str, expression: pl.Expr, root: _Node, declared: set[str]) -> Filter:
-    """The filter of an expression and its tree; raises `PlanError` if a part of it cannot work."""
+    """The filter of an expression with the tree `root`; `PlanError` if a part of it cannot work."""
     calls = [node for node in root.walk() if node.name and node.kind is not _Kind.COLUMN]
     refused = sorted({node.name for node in calls if node.name not in _ALLOWED})
     if refused:
@@ -227,7 +228,7 @@ def _analyse(text: str, expression: pl.Expr, root: _Node, declared: set[str]) ->
         raise PlanError([PlanFault(message) for message in dict.fromkeys(messages)])
 
     def columns_of(names: Container[str], kind: _Kind | None = None) -> frozenset[str]:
-        """The columns in calls of these operations, if any operand has this kind."""
+        """The columns in calls of these operations with an operand of this kind (None: any)."""
         return frozenset(
             name
             for call in calls
@@ -271,14 +272,14 @@ def _set_apart(
     others: set[str],
     texts: dict[tuple[str, str], tuple[str, ...]],
 ) -> pl.Expr:
-    """The expression with the columns that it compares with texts renamed by `name_apart`.
+    """The expression; `name_apart` renames the columns that the expression compares with texts.
 
-    Adds these columns and texts to `texts`; `others` are columns that keep their names. `and`, `or`
+    Adds these columns and texts to `texts`. The columns in `others` keep their names. `and`, `or`
     and `not` are handled one at a time, because Polars cannot read a deep tree back.
     """
     if node.name in _JOINS and any(side.kind is _Kind.COMPARISON for side in node.inner):
         parts = expression.meta.pop()
-        if node.name == "Not" and "Cast" in _read_tree(parts[0]):  # a comparison, to true or false
+        if node.name == "Not" and "Cast" in _read_tree(parts[0]):  # a comparison cast to Boolean
             parts = parts[0].meta.pop()
         pairs = zip(reversed(parts), node.inner, strict=True)
         return _JOINS[node.name](*(_set_apart(*pair, others, texts) for pair in pairs))
@@ -294,7 +295,7 @@ def _set_apart_in(
     others: set[str],
     texts: dict[tuple[str, str], tuple[str, ...]],
 ) -> Any:  # noqa: ANN401  # the same
-    """The tree of Polars with these columns renamed, as in `_set_apart`."""
+    """The tree of Polars, in which columns are renamed as in `_set_apart`."""
     if isinstance(tree, list):
         return [_set_apart_in(part, others, texts) for part in tree]
     if not isinstance(tree, dict):
@@ -325,7 +326,7 @@ def _set_apart_in(
 
 
 def _find_dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:
-    """The columns of dates, with the length of the longest date that each is compared with.
+    """The length of the longest date with which each column of dates is compared.
 
     `declared` are the columns with declared notations of dates. Raises `PlanError` for dates that
     would be compared in alphabetical order.

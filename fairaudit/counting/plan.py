@@ -25,7 +25,7 @@ MISSING = -1
 """The code of a missing number in a column of numbers that are cut into intervals."""
 
 MASKED = -2
-"""The code in `Counts.kept` of people who may exist: a text such as `<5` hides their number."""
+"""The code in `Counts.kept` for people who may exist, because a text such as `<5` hides a count."""
 
 MOST_CELLS = 10_000_000
 """Maximum number of combinations of levels that a pass may count."""
@@ -38,16 +38,17 @@ MOST_LEVELS = 10_000
 
 
 class Edge(Frozen, order=True):
-    """An edge between bins of numbers: x passes it if x ≥ value or, if `beyond`, x > value."""
+    """An edge between bins of numbers: x passes the edge if x ≥ value; with `beyond`, x > value."""
 
     value: Decimal
     beyond: bool = False
 
 
 class Key(Frozen):
-    """A column by which people are counted: by its texts, or by intervals of numbers (`edges`).
+    """A column by which people are counted: by texts, or by intervals of numbers.
 
-    The code of an interval is the number of edges that its numbers pass.
+    `edges` are the ends of the intervals; None for texts. The code of an interval is the number of
+    edges that its numbers pass.
     """
 
     column: str
@@ -86,7 +87,7 @@ NO_SUMS = CellSums()
 class RowPlan(Frozen):
     """The columns that are kept for each person: features that define similarity, and scores.
 
-    If there are more than `most` people, a sample of them is kept.
+    If there are more than `most` people, a sample of the people is kept.
     """
 
     similarity: SimilarityColumns
@@ -98,7 +99,7 @@ class Plan(Frozen):
     """Everything that one pass over the data must count.
 
     `keys` are the columns whose combinations of levels are the cells. `columns` are all columns
-    that the pass reads, except those of the filter. `tokens` are texts that mean missing in every
+    that the pass reads, except filter columns. `tokens` are texts that mean missing in every
     column; `unknown` are additional words that mean missing in a column of numbers. Each level of a
     column in `capped` is a group, so the column may have at most `MOST_LEVELS` levels. `scores` are
     the groups of keys by which each score gets a histogram. `adding` are the sums of each cell.
@@ -106,11 +107,11 @@ class Plan(Frozen):
     too many cells. `cluster` is the column of clusters (rows that belong together), `sample_strata`
     the column of the strata from which the clusters were drawn. `medians` are the scores that need
     an exact median. `cuts` are the values of the quantiles that the spec names. `models` are the
-    fitted models of strata, by the name of the column that they make. `rows` are the columns that
-    are kept for each person, `derived` the columns that are computed from others, and `counts`
-    columns of counts, one for each level of an outcome. `masked` are the texts that hide a count.
-    `repeats` says which row counts for a person with several rows, and `groups` are the protected
-    columns of texts, for notices on these rows.
+    fitted models of strata, by the column that each model makes. `rows` are the columns that
+    are kept for each person, `derived` the columns that are computed from other columns, and
+    `counts` the columns of counts, one for each level of an outcome. `masked` are the texts that
+    hide a count. `repeats` says which row of a person with several rows is counted. `groups` are
+    the protected columns of texts, for notices on repeated rows.
     """
 
     keys: tuple[Key, ...]
@@ -169,7 +170,7 @@ class Plan(Frozen):
         return "", *(() if is_derived else self.tokens), *self.unknown.get(column, ())
 
     def missing_numbers(self, column: str) -> list[float]:
-        """The missing words of a column that are numbers, such as -999."""
+        """The numbers that mean missing in a column, such as -999."""
         return [float(word) for word in self.missing_words(column) if is_finite_number(word)]
 
     @property
@@ -183,7 +184,7 @@ class Plan(Frozen):
         own, asked = self.counted(), other.counted()
 
         def has_key(key: Key) -> bool:
-            """Whether this plan has the key, or one with more edges."""
+            """Whether this plan has the key, or a key of the column with more edges."""
             if key.edges is None:
                 return key in own.keys
             same_words = own.unknown.get(key.column, ()) == asked.unknown.get(key.column, ())
@@ -193,7 +194,7 @@ class Plan(Frozen):
             )
 
         def has_grouping(column: str, keys: Iterable[Key]) -> bool:
-            """Whether a score has a histogram by all these columns."""
+            """Whether a score has a histogram by at least the columns of these keys."""
             needed = {(key.column, key.is_cut) for key in keys}
             return any(
                 needed <= {(key.column, key.is_cut) for key in grouping}
@@ -219,7 +220,7 @@ class Plan(Frozen):
         return replace(self, columns=(), capped=(), groups=(), format=_ANY_FORMAT)
 
     def find_key(self, column: str, *, is_cut: bool) -> int:
-        """The index in `keys` of the key of a column, as text or cut into intervals."""
+        """The index in `keys` of the key that has a column as texts, or (`is_cut`) as intervals."""
         return [(key.column, key.is_cut) for key in self.keys].index((column, is_cut))
 
 
@@ -227,9 +228,9 @@ _ANY_FORMAT = CsvFormat(separator=",", decimal=".", encoding="utf-8", multiline=
 
 
 def merge_plans(plans: Sequence[Plan]) -> Plan | None:
-    """A joint plan with the counts for all of the plans; None if they cannot share a pass.
+    """A joint plan with the counts for all plans; None if the plans cannot share a pass.
 
-    Its cells may be finer than one of the plans needs; recoding adds them up.
+    The cells of the joint plan may be finer than a plan needs; recoding adds the cells up.
     """
     first = plans[0]
     keys: dict[str, None] = {}
@@ -239,8 +240,7 @@ def merge_plans(plans: Sequence[Plan]) -> Plan | None:
     for plan in plans:
         # Derived columns, scores and extra tables are not merged: they must be the same.
         is_other = any(get(plan) != get(first) for get in (_population, _unmerged))
-        # The notices on repeats are of the groups of one plan.
-        is_other |= first.repeats is not None and plan.groups != first.groups
+        is_other |= first.repeats is not None and plan.groups != first.groups  # for its notices
         if is_other or ((first.scores or first.tables) and plan.keys != first.keys):
             return None
         adding += plan.adding

@@ -1,8 +1,8 @@
 """The default engine: counts data for plans, finds quantiles, and finds the rows of errors.
 
 A pass is one reading of the data. The native kernel checks and counts each file that it supports;
-Polars counts all others. To add a route (another way to count), write a module next to
-`polars_route`, and call it in `count_by_route`.
+Polars counts all other files. To add a route (another way to count), write a module next to
+`polars_route`, and call this module in `count_by_route`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
 def _group_plans(
     plans: Mapping[int, Plan], ready: Sequence[SourceFile], notices: Mapping[int, list[Notice]]
 ) -> list[tuple[Plan, list[int]]]:
-    """Joint plans with at most `MOST_CELLS` cells each, and the numbers of their plans."""
+    """Joint plans of at most `MOST_CELLS` cells, and the numbers of the plans that each joins."""
     groups: list[tuple[Plan, list[int]]] = []
     for number, plan in plans.items():
         for place, (old, members) in enumerate(groups):
@@ -194,7 +194,7 @@ def check_file(
 def count_by_route(
     plan: Plan, ready: Sequence[SourceFile], progress: Progress
 ) -> tuple[list[PartialCounts], str]:
-    """The counts of all files, each by the fastest possible route, and the routes in words."""
+    """Counts each file by the fastest possible route; returns counts, and the routes in words."""
     files = {checked.file.path: checked for checked in ready}
     progress.start("counting", sum(checked.records for checked in ready), "rows")
     tables = {name: file for name, file in files.items() if file.layout is not None}
@@ -231,7 +231,8 @@ def count_by_route(
 def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
     """The file with its `unproven` columns, which the native route checks while it counts.
 
-    Use it only for a single plan: in a second pass, another reader needs checked columns.
+    Use this only for a single plan. Several plans may need a second pass, in which another reader
+    needs checked columns.
     """
     if file.layout is None or load_kernel() is None:
         return file
@@ -248,7 +249,7 @@ def _merge(
     progress: Progress,
     batch: Batch | None = None,
 ) -> Counts:
-    """The joint counts of all parts, with medians and people one by one from further passes."""
+    """The joint counts of all parts. Further passes add medians, and the people one by one."""
     data = [*ready] if batch is None else batch
     counts = _join_parts(plan, parts, ready, route)
     medians = {}
@@ -311,7 +312,11 @@ def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[Sou
 
 @contextmanager
 def _locating_errors(batch: Batch, plan: Plan, row_name: str | None = None) -> Iterator[None]:
-    """Adds the row, or the name of the batch, to an error, and quotes the faulty text."""
+    """Adds the place and the text of the first faulty row to a `DataError`.
+
+    The place is `row_name` and the number of the row. Without `row_name`, the place is the name of
+    the batch.
+    """
     try:
         yield
     except DataError as error:
@@ -364,7 +369,7 @@ def open(data: Database) -> Iterator[Database]:  # noqa: A001  # a method of the
 
 @contextmanager
 def _open_table(data: Database) -> Iterator[Table]:
-    """The open table of a database; without an open table, it is opened for this pass."""
+    """The table of a database; if the table is not open yet, it is opened for this pass."""
     if data.opened is not None:
         yield data.opened
         return
@@ -404,8 +409,8 @@ def locate_error(error: DataError, plan: Plan, data: Data) -> DataError:
 def _locate(error: DataError, spot: str, found: FoundRow, plan: Plan) -> DataError:
     """The error with the place of the faulty row and a remedy.
 
-    It quotes the faulty text if the text is a count, or if the filter compares it. Other texts may
-    be personal data.
+    The error quotes the faulty text only if the text is a count or the filter compares the text,
+    because other texts may be personal data.
     """
     seek = error.seek
     if found.texts and seek is not None and (seek.in_filter or seek.column == plan.count):
@@ -442,7 +447,7 @@ def find_cuts(
 def _find_cuts(
     data_of: Callable[[str], Sequence[SourceFile] | Batch], plan: Plan, wanted: Sequence[Quantile]
 ) -> dict[Quantile, Cut]:
-    """The values of quantiles; `data_of` returns the data with a column."""
+    """The values of quantiles; `data_of` returns the data in which to read a column."""
     from fairaudit.counting.routes import quantiles
 
     cuts_found: dict[Quantile, Cut] = {}
@@ -456,10 +461,10 @@ def _find_cuts(
 def _join_parts(
     plan: Plan, parts: Sequence[PartialCounts], ready: Sequence[SourceFile], route: str
 ) -> Counts:
-    """The counts of all files as one `Counts`; equal texts are the same level.
+    """The counts of all files as one `Counts`; equal texts in two files are one level.
 
-    Raises `DataError` if the number of rows differs from the records that the checks counted, or
-    if there are too many cells.
+    Raises `DataError` if the number of rows differs from the number of records that the checks
+    counted, or if there are too many cells.
     """
     rows = sum(int(part.rows.sum()) for part in parts)
     read = sum(file.records for file in ready) * plan.counts_per_row

@@ -22,7 +22,10 @@ Level: TypeAlias = str | int | None
 
 
 class RawKey(Frozen):
-    """A key with its code in each entry: an index in `levels` (None is missing), or an interval."""
+    """A key with its code in each entry.
+
+    A code is an index in `levels` (the level None means missing), or the number of an interval.
+    """
 
     key: Key
     codes: Ints
@@ -30,15 +33,15 @@ class RawKey(Frozen):
 
     @property
     def size(self) -> int:
-        """The number of possible codes: one for each level; or for each interval and missing."""
+        """The number of possible codes: of levels, or of intervals and one code for missing."""
         return len(self.levels) if self.key.edges is None else len(self.key.edges) + 2
 
 
 class RawTable(Frozen, eq=False):
-    """The number of people by some keys, in E entries; only people whom the filter keeps.
+    """The number of people by some keys, in E entries, without people whom the filter drops.
 
-    Several entries may have the same codes. If `PartialCounts.keys` has the same key, its levels
-    and codes are the same there.
+    Several entries may have the same codes. A key that is also in `PartialCounts.keys` has the same
+    levels there.
     """
 
     keys: tuple[RawKey, ...]
@@ -55,7 +58,7 @@ class RawTable(Frozen, eq=False):
         return cls(tuple(map(raw_key, keys, known, codes)), people[cells])
 
     def codes_of(self, key: Key) -> Ints:
-        """The codes of one of its keys."""
+        """The codes of a key of the table."""
         return next(own.codes for own in self.keys if own.key == key)
 
     def compact(self) -> RawTable:
@@ -78,7 +81,7 @@ def raw_key(key: Key, levels: Sequence[Level], codes: NDArray[np.intp]) -> RawKe
 
 
 def find_starts(key: Key, *, single: bool) -> Floats:
-    """The smallest number of each interval except the first, for `np.searchsorted` (right).
+    """The smallest number of each interval but the first, for `np.searchsorted(side="right")`.
 
     Edges of a `single` column (Float32) are rounded to Float32, so that 0.7 in such a column is not
     below an edge at 0.7.
@@ -91,7 +94,7 @@ def find_starts(key: Key, *, single: bool) -> Floats:
 
 
 def unite_levels(texts: Iterable[Iterable[str | None]]) -> tuple[str | None, ...]:
-    """The levels in any of several lists, in ascending order; the missing level (None) is last."""
+    """The levels of several lists together, ascending; the missing level (None) is the last."""
     levels = set(chain.from_iterable(texts))
     return tuple(sorted(levels, key=lambda level: (level is None, level)))
 
@@ -103,7 +106,7 @@ def places(levels: Sequence[Level], united: Sequence[Level]) -> Ints:
 
 
 def unite_keys(keys: Sequence[RawKey], levels: Sequence[str | None] | None = None) -> RawKey:
-    """One key for the entries of all parts, with the levels of all parts or with `levels`."""
+    """One key for the entries of all parts, with `levels`; None: the levels of all parts."""
     key = keys[0].key
     if key.edges is not None:
         return RawKey(key, np.concatenate([part.codes for part in keys]))
@@ -113,20 +116,19 @@ def unite_keys(keys: Sequence[RawKey], levels: Sequence[str | None] | None = Non
 
 
 def recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> Ints:
-    """The codes [E, K] of all parts, converted by `lookups`; codes below 0 stay the same."""
+    """The codes [E, K] of all parts, converted by `lookups`; None keeps the codes of a column."""
     recoded = []
     for codes, columns in zip(parts, lookups, strict=True):
         own = codes.copy()
         for column, lookup in enumerate(columns):
-            if lookup is not None and len(lookup):
-                old = codes[:, column]
-                own[:, column] = np.where(old < 0, old, lookup[np.maximum(old, 0)])
+            if lookup is not None:
+                own[:, column] = lookup[codes[:, column]]
         recoded.append(own)
     return np.concatenate(recoded)
 
 
 def gather(values: Sequence[int], index: Ints, size: int) -> list[int]:
-    """The exact sums of the values with the same index; without values, an empty list."""
+    """The exact sum of the values for each index, as a list; an empty list without values."""
     total = [0] * (size if values else 0)
     for value, place in zip(values, index.tolist() if values else (), strict=True):
         total[place] += value
@@ -138,11 +140,13 @@ MOST_ENTRIES = 64 * 2**20 // 8
 
 
 class RawHistogram(Frozen, eq=False):
-    """The histogram of a score by some keys: entries [E] with codes [E, K], a bin, and people.
+    """The histogram of a score by K keys, with E entries.
 
-    `keys` are indexes in the list of all keys. `cells` [C, K] are the codes of each combination of
-    levels, with the smallest score `low` and the largest `high`. `sums` are the four lists of
-    numbers [C] in `histogram.Moments`; None if a score is too large for fixed-point sums.
+    Each entry has `codes` [E, K], the index of a bin (`bins`), and a number of `people`. `keys` are
+    indexes in the list of all keys. `cells` [C, K] are the codes of each combination of levels.
+    `low` and `high` [C] are the smallest and the largest score in each combination. `sums` are four
+    lists [C], one for each field of `histogram.Moments`; None if a score is too large for
+    fixed-point sums.
     """
 
     keys: tuple[int, ...]
@@ -180,10 +184,10 @@ class RawHistogram(Frozen, eq=False):
         lookups: Sequence[Sequence[Ints | None]],
         bins: Sequence[Ints],
     ) -> RawHistogram:
-        """The histograms of all parts as one; without parts, it is empty.
+        """The histograms of all parts as one histogram, which is empty without parts.
 
-        `lookups` convert the codes of each part (see `recode`). `bins` are the indexes of the joint
-        bins for the entries of each part.
+        `lookups` convert the codes of each part (see `recode`). `bins` has, for each part, the
+        index of the joint bin of each entry.
         """
         if not parts:
             codes, empty = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -205,9 +209,9 @@ class RawHistogram(Frozen, eq=False):
 
 
 class RawScores(Frozen, eq=False):
-    """The histograms of a score, one for each group of keys in the plan, and their bins.
+    """The histograms of a score, one for each group of keys in the plan, and their joint bins.
 
-    Each bin is made of 2^`shift` of the finest bins.
+    Each bin is made of 2^`shift` finest bins.
     """
 
     histograms: tuple[RawHistogram, ...]
@@ -225,7 +229,7 @@ class RawScores(Frozen, eq=False):
         """The histograms of all parts together; `keys` are the keys of each part.
 
         Full histograms (all cells by all bins) must have at most `most` entries. The bins are as
-        narrow as this allows, so they do not depend on how the rows were split into parts.
+        narrow as this limit allows. So the split of the rows into parts does not change the bins.
         """
         groupings = [histogram.keys for histogram in parts[0].histograms]
         filled = [part for part in parts if len(part.bins.codes)]

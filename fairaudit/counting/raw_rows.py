@@ -34,25 +34,26 @@ _BITS = 64
 _SPARE = 4
 """Number of entries to keep for each person that the plan asks for.
 
-If there are more, half of the profiles are dropped at a time, so at least two entries are left.
+If there are more entries, half of the profiles are dropped at a time, so about two to four entries
+per person are left.
 """
 
 Hashes = NDArray[np.uint64]
 
 
 def most_entries(people: int | None, features: int) -> int:
-    """The number of entries to keep for this number of people, limited by memory."""
+    """The number of entries to keep if the plan asks for `people` (None: for all people)."""
     most = most_people(features)
     return most if people is None else min(most, _SPARE * people)
 
 
 def most_people(features: int) -> int:
-    """The number of people with this number of features that fit into `BUDGET`."""
+    """The number of people, each with this number of features, that fit into `BUDGET`."""
     return max(BUDGET - PROCESS, 0) // (_PER_PERSON + _PER_FEATURE * features)
 
 
 def is_below(profiles: Hashes, halvings: int) -> Marks:
-    """Marks the profiles that are left after the profiles were halved `halvings` times."""
+    """Marks the profiles that remain after half of all profiles was dropped `halvings` times."""
     if not halvings:
         return np.ones(len(profiles), dtype=np.bool_)
     return np.asarray(profiles >> np.uint64(_BITS - halvings) == 0)
@@ -67,13 +68,13 @@ def choose_halvings(profiles: Hashes, most: int, least: int = 0) -> int:
 
 
 class RawRows(Frozen, eq=False):
-    """People by raw cell, features and scores: an entry [N] represents `n` equal people.
+    """People by raw cell, features and scores: each of N entries represents `n` equal people.
 
-    `cells` are the indexes of their raw cells, `numbers` the numbers (from 1) of the first row of
-    each in the data, and `scores` their scores by column. `complete` [C] is the number of rows of
-    each raw cell that have every feature, `missing` [C] the number of rows without a feature, by
-    feature. The profiles were halved `halvings` times; `most` is the number of people that the plan
-    asks for, None without a limit.
+    For each entry, `cells` is the index of its raw cell, `numbers` the number (from 1) of its first
+    row in the data, and `scores` its score, by column. For each raw cell, `complete` [C] is the
+    number of rows with every feature, and `missing` [C] the number of rows that lack a feature, by
+    feature. Half of the profiles was dropped `halvings` times. `most` is the number of people that
+    the plan asks for; None without a limit.
     """
 
     cells: Ints

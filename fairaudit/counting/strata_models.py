@@ -1,6 +1,7 @@
 """Fitted models that give each row a stratum: propensity models and clusters.
 
-Both compute linear scores of the features, so that any engine can apply them row by row.
+Both kinds of models compute linear scores of the features, so any engine can apply a model row by
+row.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ SCORE_DECIMALS = 6
 
 
 class NumberScale(Frozen):
-    """A numeric feature, with the mean and standard deviation that standardise it."""
+    """A numeric feature, with the mean and the standard deviation that standardise its numbers."""
 
     column: str
     mean: float
@@ -31,7 +32,7 @@ class CategoryLevels(Frozen):
 
 
 class FeatureScale(Frozen):
-    """The features of a model. A row without one of them, or with another level, has no score."""
+    """The features of a model. A row that lacks a feature, or has another level, has no score."""
 
     numbers: tuple[NumberScale, ...]
     categories: tuple[CategoryLevels, ...]
@@ -50,7 +51,7 @@ class PropensityModel(Frozen, tag=True):
 
     The strata are bins of the propensity score; all bins except the first begin at an edge in
     `edges`. `support` is the range of scores that the group and all other people share. A person
-    with a score outside it has no counterpart, and no stratum.
+    with a score outside this range has no counterpart, and no stratum.
     """
 
     features: FeatureScale
@@ -60,7 +61,7 @@ class PropensityModel(Frozen, tag=True):
 
     @property
     def scores(self) -> tuple[LinearScore, ...]:
-        """The linear score as a tuple, as for clusters."""
+        """The linear score in a tuple, because a `ClusterModel` has several scores."""
         return (self.score,)
 
     @property
@@ -75,7 +76,7 @@ class PropensityModel(Frozen, tag=True):
 
 
 class ClusterModel(Frozen, tag=True):
-    """Clusters; a row belongs to the cluster with the smallest score (the nearest centre)."""
+    """A model of clusters. A row is in the cluster with the smallest score (the nearest centre)."""
 
     features: FeatureScale
     scores: tuple[LinearScore, ...]
@@ -91,7 +92,7 @@ StrataModel: TypeAlias = PropensityModel | ClusterModel
 
 
 def number_names(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The names with their numbers from 1; the numbers are texts with zeros before them."""
+    """Pairs of a number (from 1, as a text with zeros before it) and a name."""
     width = len(str(len(names)))
     return [(f"{number:0{width}}", name) for number, name in enumerate(names, start=1)]
 
@@ -101,8 +102,8 @@ class FeatureBalance(Frozen):
     """The difference in a feature between the two sides of a propensity model.
 
     `before` is the difference among all people, `after` the difference within the strata of the
-    model, both in standard deviations. For a category, each is the largest difference in the share
-    of a level. `stratum` is the name of these strata.
+    model, both in standard deviations. For a categorical feature, both are the largest difference
+    in the share of a level. `stratum` is the name that the spec gives the strata.
     """
 
     stratum: str
@@ -114,7 +115,7 @@ class FeatureBalance(Frozen):
 class FittedStrata(Frozen):
     """The fitted model of strata, with a `report` on the fit.
 
-    Without a model, no person has a stratum, and the `report` says why.
+    If `model` is None, no person has a stratum, and the `report` says why.
     """
 
     model: StrataModel | None

@@ -48,11 +48,11 @@ from fairaudit.cube.keys import (
 from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 
 _MOST_WEIGHTED = 10_000
-"""People are weightless if their mean weight, times this number, is at most that of all people."""
+"""People are weightless if their mean weight, times this number, is at most the overall mean."""
 
 
 def mark_weightless(people: Ints, weight: Sum) -> Marks:
-    """Marks cells whose people have almost no weight, compared with the mean of all people."""
+    """Marks cells whose people have almost no weight, compared with the mean weight of a person."""
     mass = (weight.values / weight.scale).astype(np.float64)
     return np.asarray(mass * people.sum() <= people * (mass.sum() / _MOST_WEIGHTED))
 
@@ -61,9 +61,11 @@ class Cube(Frozen, eq=False, dict=True):
     """The people, rows, weights and sums of numbers in each cell.
 
     `codes` [C cells, K columns] are the codes of levels; `NO_LEVEL` marks a value that is left out.
-    `possible` are people who may not belong to the cube, or may not exist; tables count them
+    `rows` and `people` [C] are the numbers of rows and people. `weight` and `squares` are the sums
+    of weights and of squared weights; None without weights. `amounts` are other sums. `possible` is
+    a cube of people who may not belong to this cube, or may not exist; tables count these people
     separately. `masked` says whether masked counts (such as `<5`) hide people or their outcomes.
-    `weightless` [C] are the people with the weight 0 or a negligible weight.
+    `weightless` [C] is the number of people whose weight is 0 or negligible.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -101,7 +103,8 @@ class Cube(Frozen, eq=False, dict=True):
         """A cube with one cell for each distinct row of `codes`, in ascending order.
 
         All other arrays have an entry for each row of `codes`. `cluster` is the number of the
-        cluster of its people. `strata` are the strata of the sample of clusters.
+        cluster to which the people of the row belong. `strata` are the strata from which the
+        clusters were sampled.
         """
         cells, index = distinct_rows(codes)
         size = len(cells)
@@ -148,7 +151,7 @@ class Cube(Frozen, eq=False, dict=True):
         return self.keys[self._places[name]]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """The index in `keys` of each of these columns."""
+        """The index in `keys` of each column in `names`."""
         return [self._places[name] for name in names]
 
     def outcome(self, name: str) -> KeyColumn | None:
@@ -157,7 +160,7 @@ class Cube(Frozen, eq=False, dict=True):
         return key if key is not None and key.role in {Role.LABEL, Role.PREDICTION} else None
 
     def mark_applicable(self, outcomes: Sequence[str]) -> Marks:
-        """Marks the cells of people to whom all of these outcomes apply."""
+        """Marks the cells of people to whom all `outcomes` apply."""
         places = self.places([name for name in outcomes if self.outcome(name) is not None])
         return np.asarray(np.all(self.codes[:, places] != OUTSIDE, axis=1))
 
@@ -173,12 +176,12 @@ class Cube(Frozen, eq=False, dict=True):
     def table(
         self, by: Grouping, given: Grouping, of: str, against: str | None = None
     ) -> GroupTable:
-        """The counts of the groups by the columns `by` in the strata by `given`, for outcome `of`.
+        """The counts for the outcome `of`, by groups (columns `by`) and strata (columns `given`).
 
-        People with `NO_LEVEL` in one of these columns are left out, and groups without people are
-        not listed. If the outcome applies to no person of a group, the counts of the group are 0.
-        If `against` names a second outcome, people without one of the two outcomes count as people
-        with an unknown outcome.
+        People with `NO_LEVEL` in a column of `by` or `given` are left out, and groups without
+        people are not listed. If the outcome applies to no person of a group, the counts of the
+        group are 0. If `against` names a second outcome, people who lack one of the two outcomes
+        count as people with an unknown outcome.
         """
         layout = _TableLayout.of_columns(self, by, given, of, against)
         label, audited = self.outcome("label"), self.outcome(of)
@@ -216,7 +219,7 @@ class Cube(Frozen, eq=False, dict=True):
         )
 
     def count_people(self, by: Grouping) -> tuple[tuple[Group, ...], Ints, Marks]:
-        """The groups by the columns `by`, their people of all outcomes, marks of known groups."""
+        """The groups by the columns `by`, the people of each group, and marks of known groups."""
         columns = self.places(by)
         inside = np.all(self.codes[:, columns] != NO_LEVEL, axis=1) & (self.people > 0)
         codes, index = distinct_rows(self.codes[inside][:, columns])
@@ -225,7 +228,7 @@ class Cube(Frozen, eq=False, dict=True):
         return name_groups(keys, codes), people, known_groups(keys, codes)
 
     def place_rows(self, table: GroupTable, rows: Rows, score: str | None) -> RowTable:
-        """The people in `rows` with their stratum, group and outcome in a table, and a score."""
+        """The people in `rows`, with their stratum, group and outcome in `table`, and one score."""
         layout = _TableLayout.of_columns(self, table.by, table.given, table.of, None)
         group = np.full(len(self.codes), NOWHERE, dtype=np.int64)
         group[layout.inside.marks] = layout.inside.place % max(len(layout.groups), 1)
@@ -252,8 +255,8 @@ class Cube(Frozen, eq=False, dict=True):
 def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
     """The groups by the columns `by` that a rule excludes because their share of people is small.
 
-    The rule says whether the share is of the people whose group is known, or of all people. People
-    of all strata and outcomes count, without survey weights.
+    The rule says whether it is the share of the people whose group is known, or of all people. The
+    share includes people of all strata and outcomes, and ignores survey weights.
     """
     wide = cube.possible
     if wide is not None and not cube.masked:  # masked people may not exist: they do not count
@@ -271,7 +274,10 @@ def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroup
 
 
 class _Selection(Frozen, eq=False):
-    """Some cells of a cube, and their flat index in a table of the shape [Z, Y, P, G]."""
+    """The marked cells of a cube, and the flat index (`place`) of each cell in a table.
+
+    `shape` is the shape [Z, Y, P, G] of the table.
+    """
 
     marks: Marks
     place: Ints
@@ -286,7 +292,11 @@ class _Selection(Frozen, eq=False):
         axes: tuple[Ints, Ints],
         sizes: tuple[int, int],
     ) -> _Selection:
-        """The marked cells; `axes` are their strata and groups, `sizes` the numbers of both."""
+        """Places the marked cells of a cube in a table of `outcomes`.
+
+        `axes` are the stratum and the group of each marked cell. `sizes` are the numbers of strata
+        and of groups.
+        """
         codes, (z, g), (strata, groups) = cube.codes[marks], axes, sizes
         # The class of each cell for the label and each outcome; "not known" is the last class.
         keys = [cube.outcome(name) for name in ("label", *outcomes)]
@@ -310,7 +320,7 @@ class _Selection(Frozen, eq=False):
 
 
 class _TableLayout(Frozen, eq=False):
-    """The groups and strata of a table, and the cells that it counts (`inside`).
+    """The groups and strata of a table, and the cells that the table counts (`inside`).
 
     `columns` are the indexes of the group columns and of the stratum columns in `cube.keys`.
     """
@@ -326,7 +336,7 @@ class _TableLayout(Frozen, eq=False):
     def of_columns(
         cls, cube: Cube, by: Grouping, given: Grouping, of: str, against: str | None
     ) -> _TableLayout:
-        """The layout of a table, without cells that lack a level in one of its columns."""
+        """The layout of a table; cells with `NO_LEVEL` in a column of the table are left out."""
         columns, conditions = cube.places(by), cube.places(given)
         outcomes = [of] if against is None else [of, against]
         needed = cube.codes[:, [*columns, *conditions]]
@@ -351,7 +361,7 @@ class _TableLayout(Frozen, eq=False):
         return [self.cube.keys[column] for column in self.columns[1]]
 
     def count_outside(self, cube: Cube, marks: Marks) -> Ungrouped | None:
-        """The marked people of a cube by stratum; they are not in the groups of the table."""
+        """The marked people of `cube`, in no group of the table; None without such people."""
         columns, conditions = self.columns
         marks = marks & cube.mark_applicable(self.outcomes) & (cube.people > 0)
         marks &= np.all(cube.codes[:, conditions] != NO_LEVEL, axis=1)
@@ -370,21 +380,21 @@ class _TableLayout(Frozen, eq=False):
         return Ungrouped(name_groups(self.group_keys, groups), people, mass)
 
     def find_strata(self, codes: NDArray[np.int32]) -> Ints:
-        """The number of the stratum of each row of codes; `NO_LEVEL` if it is not in the table."""
+        """The index of the stratum of each row of `codes`; `NO_LEVEL` if it is not in the table."""
         _, index = distinct_rows(np.concatenate([self.strata, codes]))
         numbers = np.full(index.max() + 1, NO_LEVEL)
         numbers[index[: len(self.strata)]] = np.arange(len(self.strata))
         return np.asarray(numbers[index[len(self.strata) :]])
 
     def count_pairs(self, against: str | None) -> Pairs | None:
-        """The counts by the classes of a second outcome; None if it has no positive classes."""
+        """The counts by the classes of `against`; None if this outcome has no positive classes."""
         other = None if against is None else self.cube.outcome(against)
         positive = None if other is None else other.positive_classes(len(other.levels))
         marks = self.inside.marks
         if other is None or positive is None or not marks.any():
             return None
         (column,), classes = self.cube.places([other.name]), len(other.levels)
-        # People without the second outcome are unknown in the first: their class has no effect.
+        # People without the second outcome have an unknown first outcome: this class has no effect.
         q = np.maximum(self.cube.codes[marks, column].astype(np.int64), 0)
         mass = (self.cube.weight.values if self.cube.weight else self.cube.people)[marks]
         size = int(np.prod(self.inside.shape)) * classes

@@ -29,14 +29,14 @@ _SAFE = 2**62
 
 
 def add_up(values: Ints, index: Ints, size: int) -> Ints:
-    """The sums of the values with the same index, [size] (`np.bincount` would round to floats)."""
+    """The sum [size] of the values for each index; `np.bincount` would round the sums to floats."""
     total = np.zeros(size, dtype=values.dtype)
     np.add.at(total, index, values)
     return total
 
 
 class Sum(Frozen):
-    """A sum for each cell, as integers: the sum is `values / scale`."""
+    """A sum for each cell, stored as integers: the sum of cell c is `values[c] / scale`."""
 
     values: Ints
     scale: int = 1
@@ -50,9 +50,9 @@ class Sum(Frozen):
     def reduced(cls, exact: Sequence[int], scale: int) -> Sum:
         """The sums as 64-bit integers, at the smallest power of ten that keeps them exact.
 
-        If the total needs more than 62 bits, the last decimal digits are rounded. If the total
-        still needs more as a whole number (squares of large weights), the values stay Python
-        integers.
+        If the total of all cells needs more than 62 bits, the values are rounded to fewer decimals.
+        If whole numbers still need more than 62 bits (squares of large weights), the values stay
+        Python integers.
         """
         common, power = math.gcd(*exact), 1
         while scale > 1 and common % (10 * power) == 0:
@@ -75,19 +75,20 @@ class Sum(Frozen):
         return cls(np.array(values, dtype=np.int64 if fits else object), scale // common)
 
     def gather(self, index: Ints, size: int) -> Sum:
-        """`reduced` sums of cells that are joined; `index` is the new cell of each cell."""
+        """Adds up cells that become one cell (`reduced`); `index` is the new cell of each cell."""
         return Sum.reduced(add_up(self.values, index, size).tolist(), self.scale)
 
     def gather_lowest(self, index: Ints, size: int) -> Sum:
-        """`lowest` sums of cells that are joined; `index` is the new cell of each cell."""
+        """Adds up cells that become one cell (`lowest`); `index` is the new cell of each cell."""
         return Sum.lowest(add_up(self.values.astype(object), index, size).tolist(), self.scale)
 
 
 class Amount(Frozen, eq=False):
-    """A number of the people in each cell: how many people have it, its sum, the sum of its square.
+    """The sums, in each cell, of a number that people have (such as a score).
 
-    `magnitude` is the sum of its absolute value, if a metric needs it. All sums are exact. For a
-    product of two numbers the squares are not computed: they are 0.
+    `n` counts the people who have the number. `total` is the sum of the number, `squares` the sum
+    of its square, and `magnitude` the sum of its absolute value (None if no metric needs it). All
+    sums are exact. The squares of a product of two numbers are not computed: they are 0.
     """
 
     n: Ints
@@ -120,9 +121,9 @@ class SampleStrata(Frozen, eq=False):
 class Clusters(Frozen, eq=False):
     """Clusters of rows that belong together, such as all rows of a household.
 
-    There is an entry [E] for each cell and each cluster in it. `cell` is the index of the cell in
-    the cube, `code` the number of the cluster (from 0, below `count`), and `mass` the number of
-    people of the cluster in that cell, or the sum of their survey weights.
+    The arrays have an entry [E] for each pair of a cell and a cluster with people in it. `cell` is
+    the index of the cell in the cube, `code` the number of the cluster (from 0, below `count`), and
+    `mass` the number of people of the cluster in that cell, or the sum of their survey weights.
     """
 
     count: int
@@ -147,8 +148,9 @@ class Clusters(Frozen, eq=False):
 class Ungrouped(Frozen, eq=False):
     """People whose group is not completely known, and who are left out of all groups.
 
-    They are also not among the other people (`rest`) that a group is compared with. `groups` [U]
-    are their known and unknown levels. `people` and `mass` are [Z, Y, P, U], as in `GroupTable`.
+    If a group is compared with all other people (`rest`), these people are left out as well.
+    `groups` [U] are the combinations of their known and unknown levels. `people` and `mass` are
+    arrays [Z, Y, P, U], as in `GroupTable`.
     """
 
     groups: tuple[Group, ...]
@@ -159,8 +161,8 @@ class Ungrouped(Frozen, eq=False):
 class ClusteredTable(Frozen, eq=False):
     """The clusters of a table with the shape [Z, Y, P, G].
 
-    `place` [C] is the flat index in the table of each cell of the cube; -1 if the table does not
-    count the cell. `kept` [Y] marks the label classes that count.
+    `place` [C] is the flat index of each cube cell in the table; -1 if the table does not count the
+    cell. `kept` [Y] marks the label classes that are counted; None for all classes.
     """
 
     clusters: Clusters
@@ -170,10 +172,10 @@ class ClusteredTable(Frozen, eq=False):
 
 
 class Pairs(Frozen, eq=False):
-    """The people of a table by two outcomes: `mass` is [Z, Y, P, Q, G].
+    """The people of a table by two outcomes: `mass` is an array [Z, Y, P, Q, G].
 
-    P are the classes of the outcome of the table, and Q those of the second outcome. `positive` [Q]
-    marks the positive classes of the second outcome.
+    P are the classes of the outcome of the table, and Q the classes of the second outcome.
+    `positive` [Q] marks the positive classes of the second outcome.
     """
 
     mass: Ints
@@ -181,23 +183,24 @@ class Pairs(Frozen, eq=False):
 
 
 class GroupTable(Frozen, eq=False, dict=True):
-    """The counts of the groups by some columns, in strata, which every metric reads.
+    """The counts of groups (columns `by`) in strata (columns `given`), which every metric reads.
 
     `people` and `mass` have the axes [Z strata, Y label classes, P classes of the outcome `of`, G
     groups]. The last class of Y and of P is "not known"; it is the only class of P if `of` has no
-    classes. Rates are shares of `mass`: the people, or their survey weights times `scale`.
+    classes. Rates are shares of `mass`, which is the people, or their survey weights times `scale`.
     `squares` (Σ count · weight², same axes, as floats) gives the effective size of a weighted
-    sample; None without weights. `weightless` (same axes) are the people with almost no weight;
-    None without weights. `amounts` (same axes) are sums of numbers for `of`. `histogram` is the
-    histogram of its score by the same strata and groups, if a metric needs it.
+    sample; None without weights. `weightless` (same axes) is the number of people with almost no
+    weight; None without weights. `amounts` (same axes) are the sums of numbers of the outcome `of`,
+    by name. `histogram` is the histogram of its score by strata and groups, if a metric needs it.
 
-    People of `excluded` groups are among all people, but these groups are never compared.
-    `ungrouped` are the people whom `missing: {protected: aside}` leaves out of all groups, and
-    `possible` those who may exist behind a masked count. `masked` says whether masked counts hide
-    people or their outcomes. `pairs` counts the same people by a second outcome as well. `clusters`
-    are the clusters of the rows, if the spec names them. `rows` are the people one by one, if a
-    metric needs them. `draws` [D, P, G] are given probabilities of classes. `moving` is the number
-    of people without a number, if their numbers could change the quantiles that cut the columns.
+    People of `excluded` groups count among all people, but these groups are never compared.
+    `ungrouped` are the people whom `missing: {protected: aside}` leaves out of all groups.
+    `possible` are the people who may exist behind a masked count. `masked` says whether masked
+    counts hide people or their outcomes. `pairs` counts the people of the table by a second outcome
+    as well. `clusters` are the clusters of the rows, if the spec names a column of clusters. `rows`
+    are the people one by one, if a metric needs single people. `draws` [D, P, G] are random draws
+    of the probabilities of classes. `moving` is the number of people with a missing number, if the
+    missing numbers could change the quantiles that cut the columns; otherwise 0.
     """
 
     by: Grouping
@@ -231,7 +234,7 @@ class GroupTable(Frozen, eq=False, dict=True):
 
     @cached_property
     def eligible(self) -> Marks:
-        """Marks the groups that may be compared, [G]: groups that are known and not excluded."""
+        """Marks the groups that may be compared (known and not excluded), as an array [G]."""
         if self.excluded is None:
             return self.known
         kept = [group not in self.excluded.people for group in self.groups]
@@ -247,12 +250,12 @@ class GroupTable(Frozen, eq=False, dict=True):
 
     @property
     def outsiders(self) -> tuple[Ungrouped, ...]:
-        """The people who may belong to its groups: `ungrouped` and `possible`, if any."""
+        """The people who may belong to groups of the table: `ungrouped` and `possible`, if any."""
         return tuple(people for people in (self.ungrouped, self.possible) if people is not None)
 
     @cached_property
     def n(self) -> Ints:
-        """People per stratum and group, [Z, G]."""
+        """The number of people per stratum and group, as an array [Z, G]."""
         return np.asarray(self.people.sum(axis=(1, 2)))
 
     def with_empty(self, groups: tuple[Group, ...]) -> GroupTable:

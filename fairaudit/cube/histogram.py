@@ -1,8 +1,8 @@
 """`Histogram` of a score: bins, AUC, quantiles, and the errors that the bins cause.
 
-A bin is a range of scores, stored with the smallest and the largest score that occur in it. If both
-are equal, the bin holds a single value. So results are exact for a column with few distinct values;
-for other columns the functions also return the largest possible error.
+A bin is a range of scores, stored with the smallest and the largest score that occur in it. If
+these two scores are equal, the bin has a single value. So results are exact for a column with few
+distinct values. For other columns, the functions also return the largest possible error.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TOO_LARGE = 2**31 / 10**6
 
 
 def bins_of(scores: Floats) -> Ints:
-    """The number of the finest bin of each score, in the order of scores; NaN is not allowed."""
+    """The number of the finest bin of each score, ascending with the scores; NaN is not allowed."""
     inside = np.floor(np.clip(scores, 0.0, 1.0) * _INSIDE).astype(np.int64)
     beyond = np.maximum(scores, 1.0).view(np.int64) - np.float64(1.0).view(np.int64)
     below = np.maximum(-scores, 0.0).view(np.int64)
@@ -51,7 +51,10 @@ def bins_of(scores: Floats) -> Ints:
 
 
 class Bins(Frozen, eq=False):
-    """The bins [B] that occur, in ascending order: number, smallest and largest score in it."""
+    """The bins [B] that have scores, in ascending order, with their numbers (`codes`).
+
+    `low` and `high` are the smallest and the largest score in each bin.
+    """
 
     codes: Ints
     low: Floats
@@ -64,7 +67,7 @@ class Bins(Frozen, eq=False):
 
     @classmethod
     def gather(cls, codes: Ints, low: Floats, high: Floats) -> Bins:
-        """The bins after bins with the same code were joined."""
+        """Joins bins that have the same code into one bin."""
         distinct, index = np.unique(codes, return_inverse=True)
         lowest = np.full(len(distinct), np.inf)
         highest = np.full(len(distinct), -np.inf)
@@ -76,8 +79,8 @@ class Bins(Frozen, eq=False):
 class Moments(Frozen):
     """The number of people with a score, and exact sums of their scores as integers.
 
-    `total` is the sum of scores · 10⁹, `roots` the sum of scores · 10⁶, and `squares` the sum of
-    the squares of scores · 10⁶; each product is rounded to an integer.
+    `total` is the sum of score · 10⁹, `roots` the sum of score · 10⁶, and `squares` the sum of
+    (score · 10⁶)². Each product is rounded to an integer before it is squared or added.
     """
 
     n: int
@@ -106,9 +109,10 @@ class Histogram(Frozen, eq=False):
     """People by stratum, label, group and bin of a score.
 
     `people` is [Z strata, 3 labels, G groups, B bins]; the labels are negative, positive and not
-    known. `everybody` [B] are all people with a score. `low` and `high` [Z, G] are the smallest
-    and the largest score, infinite if no person has a score. `moments` are [Z][G]; None if the
-    scores are too large for fixed-point sums.
+    known. `everybody` [B] counts all people with a score, including people outside the groups and
+    strata. `low` and `high` [Z, G] are the smallest and the largest score, infinite if no person
+    has a score. `moments[z][g]` are the moments of a group; `moments` is None if the scores are too
+    large or too small for fixed-point sums.
     """
 
     by: Grouping
@@ -125,9 +129,9 @@ class Histogram(Frozen, eq=False):
 
 
 def ranked(upper: Ints, lower: Ints) -> Floats:
-    """P(upper > lower) + ½ P(equal) of histograms [Z, B, G]; scores in one bin count as equal.
+    """P(upper > lower) + ½ P(equal) [Z, G] for histograms [Z, B, G]; a bin counts as one score.
 
-    For the scores of positives and negatives, it is the area under the ROC curve (AUC).
+    For the scores of positives and negatives, this is the area under the ROC curve (AUC).
 
     >>> upper, lower = np.array([[[0], [1], [3]]]), np.array([[[2], [1], [0]]])
     >>> float(ranked(upper, lower)[0, 0])
@@ -145,7 +149,7 @@ def ranked(upper: Ints, lower: Ints) -> Floats:
 
 
 def rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:
-    """The largest error of `ranked`, caused by pairs in one bin of several values, [Z, G]."""
+    """The largest error [Z, G] of `ranked`, caused by pairs in one bin of several values."""
 
     def find_error(upper: Ints, lower: Ints) -> Floats:
         pairs = upper.sum(axis=1).astype(np.float64) * lower.sum(axis=1)
@@ -156,14 +160,14 @@ def rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:
 
 
 def median_bin(people: Ints) -> int:
-    """The first bin such that half of the people are in it or in lower bins; 0 without people."""
+    """The index of the first bin at which half of the people are reached; 0 without people."""
     return int(np.argmax(np.cumsum(people) * 2 >= people.sum())) if people.size else 0
 
 
 def quantile(people: Ints, bins: Bins, share: Fraction) -> tuple[float, float] | None:
     """The smallest and the largest score in the bin of a quantile; None without people.
 
-    It is the first bin such that at least this share of the people is in it or in lower bins.
+    This bin is the first such that at least `share` of the people are in it or in lower bins.
     """
     total = int(people.sum())
     if not total:

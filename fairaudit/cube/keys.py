@@ -16,7 +16,7 @@ from fairaudit.base.arrays import Group, Grouping, Ints, Marks
 from fairaudit.base.frozen import Frozen
 
 NO_LEVEL = -1
-"""The code of a missing level: tables by the column omit the row; an outcome is unknown."""
+"""The code of a missing level. Tables by the column omit the row; an outcome counts as unknown."""
 
 OUTSIDE = -2
 """The code of an outcome that does not apply to a row: tables of this outcome leave the row out."""
@@ -43,12 +43,12 @@ class Role(StrEnum):
 
 
 class KeyColumn(Frozen):
-    """A column of the cube: its levels, and which of them have a special meaning.
+    """A column of the cube: its levels, and the levels with a special meaning.
 
-    The code of a level is its index in `levels`. `unknown` are the codes of levels for "not known",
-    which are listed but never compared. `positive` are the codes of the positive classes of an
-    outcome; None if the spec does not name them. `absent` are levels that the spec declares but no
-    row has.
+    The code of a level is its index in `levels`. `unknown` are the codes of levels that mean "not
+    known"; these levels are listed but never compared. `positive` are the codes of the positive
+    classes of an outcome; None if the spec does not name them. `favourable` says whether a positive
+    outcome is a benefit. `absent` are the levels that the spec declares but that no row has.
     """
 
     name: str
@@ -64,7 +64,7 @@ class KeyColumn(Frozen):
         return tuple(level for code, level in enumerate(self.levels) if code not in self.unknown)
 
     def slots(self, codes: NDArray[np.int32]) -> Ints:
-        """The codes; a code below 0 becomes the number of levels, so that it is the last."""
+        """The codes as indexes: a code below 0 becomes the number of levels (the last index)."""
         return np.where(codes < 0, len(self.levels), codes).astype(np.int64)
 
     def positive_classes(self, size: int) -> Marks | None:
@@ -95,13 +95,13 @@ def known_groups(keys: Sequence[KeyColumn], codes: NDArray[np.int32]) -> Marks:
 
 
 def every_subset(names: Sequence[str]) -> list[Grouping]:
-    """Every non-empty subset of the names, by size; names keep their order."""
+    """Every non-empty subset of the names, small subsets first; names keep their order."""
     sizes = range(1, len(names) + 1)
     return [subset for size in sizes for subset in combinations(names, size)]
 
 
 def distinct_rows(codes: NDArray[_Integer]) -> tuple[NDArray[_Integer], Ints]:
-    """The distinct rows of `codes` in ascending order, and the number of each row among them.
+    """The distinct rows of `codes`, ascending, and the index of each row among the distinct rows.
 
     Without columns there is always one distinct row, even if `codes` has no rows.
     """
@@ -121,21 +121,21 @@ def distinct_rows(codes: NDArray[_Integer]) -> tuple[NDArray[_Integer], Ints]:
 
 
 class ShareOf(StrEnum):
-    """Which people are the total for the share of a group: people of known group, or all people."""
+    """The total for the share of a group: the people whose group is known, or all people."""
 
     KNOWN = "known"
     ALL = "all"
 
     @property
     def words(self) -> str:
-        """The people in words, for messages."""
+        """The people of the total in words, for messages."""
         if self is ShareOf.KNOWN:
             return "the people whose group is known"
         return "all people, those whose group is not known included"
 
 
 class ExcludeBelow(Frozen):
-    """The rule that groups with less than a `share` of the people are excluded, and its reason."""
+    """The rule that groups with less than a `share` of the people are excluded, with the reason."""
 
     share: Fraction
     reason: str
@@ -143,7 +143,7 @@ class ExcludeBelow(Frozen):
 
 
 class ExcludedGroups(Frozen):
-    """The groups that a rule excludes, with the number of people of each.
+    """The groups that a rule excludes, with the number of people of each group.
 
     `everybody` is the total number of people for the shares (see `ShareOf`).
     """

@@ -13,10 +13,10 @@ from fairaudit.base.frozen import Frozen, field, replace
 
 
 class Features(Frozen, eq=False):
-    """The features of [N] people: numbers [N, P], and codes [N, Q] of categories.
+    """The features of N people: `numbers` [N, P], and `codes` [N, Q] for features with levels.
 
-    `levels` are the levels of each category, in the order of their codes. A missing number is NaN,
-    and the code of a missing category is -1.
+    All people have every feature. `levels` are the levels of each feature with levels, in the order
+    of their codes.
     """
 
     number_names: tuple[str, ...]
@@ -34,12 +34,6 @@ class Features(Frozen, eq=False):
         return (*self.number_names, *self.category_names)
 
     @property
-    def complete(self) -> Marks:
-        """Marks the people who have every feature."""
-        known = np.isfinite(self.numbers).all(axis=1) & (self.codes >= 0).all(axis=1)
-        return np.asarray(known)
-
-    @property
     def constant(self) -> tuple[str, ...]:
         """The features with the same value for all people."""
         columns = (*self.numbers.T, *self.codes.T)
@@ -51,9 +45,9 @@ class Features(Frozen, eq=False):
         return replace(self, numbers=self.numbers[rows], codes=self.codes[rows])
 
     def canonical_order(self, *first: Ints | Floats) -> Ints:
-        """The order of the people by the arrays in `first`, and then by all features.
+        """The indexes that sort the people by the arrays in `first`, and then by all features.
 
-        It does not depend on the order of the rows in the data: people who tie have equal values.
+        The sorted values do not depend on the order of rows: people who tie have equal values.
         """
         keys = [*first, *self.numbers.T, *self.codes.T]
         return np.lexsort(keys[::-1]).astype(np.int64)
@@ -64,21 +58,21 @@ NOWHERE = -1
 
 
 class Expansion(NamedTuple):
-    """People one by one: for each person the number of the entry in `Rows`, and the features."""
+    """People one by one: the index of each person's entry in `Rows`, and each person's features."""
 
     entries: Ints
     features: Features
 
 
 class Rows(Frozen, eq=False, dict=True):
-    """The people of a cube who have every feature; an entry [N] represents `n` equal people.
+    """The people of a cube who have every feature; each of N entries represents `n` equal people.
 
-    Entries are ordered by their values, independent of the order of the rows in the data. `cells`
-    are the indexes of their cells in the cube, `numbers` the numbers (from 1) of the first row of
-    each in the data, and `scores` their scores by column. A profile is a combination of features:
+    Entries are ordered by their values, independent of the order of the rows in the data. For each
+    entry, `cells` is the index of its cell in the cube, `numbers` the number (from 1) of its first
+    row in the data, and `scores` its score, by column. A profile is a combination of features;
     `share` is the share of the profiles that were kept. Memory has room for `capacity` people one
-    by one. `audited` is the number of people in the cube, `complete` the number of people who have
-    every feature, and `missing` the number of people without each feature.
+    by one. `audited` is the number of people in the cube. `complete` is the number of people who
+    have every feature. `missing` is the number of people who lack a feature, by feature.
     """
 
     cells: Ints
@@ -94,7 +88,7 @@ class Rows(Frozen, eq=False, dict=True):
 
     @cached_property
     def people(self) -> Expansion:
-        """All people one by one, or a sample that depends only on their values."""
+        """All people one by one; above `capacity`, a sample that depends only on their values."""
         total = int(self.n.sum())
         if total == len(self.n) and total <= self.capacity:
             return Expansion(np.arange(total), self.features)
@@ -104,17 +98,17 @@ class Rows(Frozen, eq=False, dict=True):
 
     @property
     def is_sample(self) -> bool:
-        """Whether `people` are fewer than all people with every feature."""
+        """Whether `people` leaves out some of the people who have every feature."""
         return len(self.people.entries) < self.complete
 
 
 class RowTable(Frozen, eq=False, dict=True):
-    """The people of a `GroupTable`: an entry [N] represents `n` equal people.
+    """The people of a `GroupTable`: each of N entries represents `n` equal people.
 
-    `stratum` and `group` are indexes in the table, or `NOWHERE`. `outcome` is 1 if positive, 0 if
-    not, NaN if unknown; `score` is the score of the outcome. `shape` are the numbers of strata and
-    groups. `rows` are the people from which the entries were made; None if each entry is a single
-    person.
+    `stratum` and `group` are indexes in the table, or `NOWHERE`. `outcome` is 1 for a positive
+    outcome, 0 for a negative outcome, and NaN for an unknown outcome. `score` is the score of the
+    outcome; None without a score. `shape` is the number of strata and the number of groups. `rows`
+    are the `Rows` of which the entries were made; None if each entry is a single person.
     """
 
     features: Features
@@ -156,7 +150,7 @@ class RowTable(Frozen, eq=False, dict=True):
         return np.asarray((self.stratum != NOWHERE) & ~np.isnan(self.outcome))
 
     def count_usable(self) -> Ints:
-        """The people with every feature and a known outcome, by stratum and group [Z, G]."""
+        """The number of people with every feature and a known outcome, as an array [Z, G]."""
         counted = np.zeros(self.shape, dtype=np.int64)
         there = self.usable & (self.group != NOWHERE)
         np.add.at(counted, (self.stratum[there], self.group[there]), self.n[there])
@@ -170,7 +164,7 @@ class RowTable(Frozen, eq=False, dict=True):
 
     @cached_property
     def _by_group(self) -> tuple[Ints, Ints]:
-        """The indexes of the people, sorted by stratum and group, and where each group begins."""
+        """The indexes of people by stratum and group, and the position where each group begins."""
         size = self.shape[0] * self.shape[1]
         there = self.usable & (self.group != NOWHERE)
         place = np.where(there, self.stratum * self.shape[1] + self.group, size)
@@ -183,7 +177,7 @@ class RowTable(Frozen, eq=False, dict=True):
 
     @cached_property
     def places(self) -> Ints:
-        """The rank of each person by values, independent of the order of the rows in the data.
+        """The rank of each person by all values, independent of the order of the rows in the data.
 
         People who tie are equal in all values. So a sample by rank always has the same values.
         """

@@ -473,7 +473,7 @@ def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTes
     )
     strata = table.known_strata
     if not values.metric.is_proportion:
-        if in_strata.deviation is None:
+        if in_strata.summary is None:
             return None
         # Test means in each stratum, and correct the smallest p-value for all strata (Šidák).
         known = (in_strata.effective_n > 0) & ~np.isnan(in_strata.value)

@@ -188,7 +188,7 @@ def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:
             strata = None if side is None else side.strata
             if strata is None or strata.binomial or strata.deviation is not None:
                 continue
-            if not strata.metric.is_biased:
+            if np.isfinite(strata.metric.bias):
                 sparse |= np.where(strata.n < _LARGE_STRATUM, weights, 0.0).sum(axis=0) > 1 / 2
         among = sparse & evaluation.takes_part
         few |= among.any(axis=1, keepdims=True) if evaluation.spread else sparse

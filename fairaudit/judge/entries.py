@@ -333,8 +333,7 @@ def find_hidden_by_smoothing(
 def find_contradicted_draws(limit: Limit, evaluation: Evaluation) -> Iterator[NotEvaluated]:
     """The group that crosses the limit by its counted share, which its draws make impossible.
 
-    The share is outside all draws, and its exact binomial tail by the nearest draw is below 0.001,
-    corrected for the number of shares (Bonferroni). Draws of another model or of old data are so.
+    The share is outside all draws; its binomial tail by the nearest is below 0.001 (Bonferroni).
     """
     table, draws, metric = evaluation.table, evaluation.table.draws, evaluation.metric
     if draws is None or len(evaluation.value) != 1 or not isinstance(metric, TableMetric):
@@ -345,9 +344,9 @@ def find_contradicted_draws(limit: Limit, evaluation: Evaluation) -> Iterator[No
     low, high, n = draws.min(axis=0), draws.max(axis=0), hits.sum(axis=0)
     with np.errstate(all="ignore"):
         share = hits / n
-        tails = betainc(hits, n - hits + 1, high), betainc(n - hits, hits + 1, 1 - low)
-    tails = np.where(share > high, tails[0], 1.0), np.where(share < low, tails[1], 1.0)
-    is_impossible = evaluation.takes_part & (np.minimum(*tails) * share.size < _IMPOSSIBLE)
+        above, below = betainc(hits, n - hits + 1, high), betainc(n - hits, hits + 1, 1 - low)
+    p = np.select([share > high, share < low], [above, below], 1.0) * share.size
+    is_impossible = evaluation.takes_part & (p < _IMPOSSIBLE)
     counted = replace(table, draws=np.where(is_impossible, share, draws))
     value = float(metric.compute(counted, evaluation.terms).value[0])
     if is_impossible.any() and limit.is_crossed(value, None):

@@ -172,14 +172,22 @@ def values_of_average(
     def average_ends(alpha: Alpha) -> Ends:
         assert values.ends is not None
         weighs = np.where(weights > 0, weights, 0.0)
-        if values.binomial:
-            low, high = proportions.average_interval(*values.sample, weighs, alpha)
-        elif values.metric.is_biased:  # errors with the same sign do not cancel each other
-            low, high = (
-                np.where(weights > 0, weights * end, 0.0).sum(axis=0) for end in values.ends(alpha)
-            )
+        if values.means:
+            # A mean of two shares of all strata is an average of shares, too.
+            shares, sizes = np.concatenate(values.means, axis=1)
+            each = np.concatenate([weighs / len(values.means)] * len(values.means))
+            low, high = proportions.average_interval(shares, sizes, each, alpha)
+        elif values.average_ends is not None:
+            low, high = values.average_ends(weighs, alpha)
         else:
-            _, low, high = proportions.mover_total(values.value, values.ends(alpha), weighs)
+            ends = values.ends(alpha)
+            _, low, high = proportions.mover_total(values.value, ends, weighs)
+            if values.metric.bias:  # errors with the same sign do not cancel each other
+                reach = [weighs * abs(end - values.value) for end in ends]
+                part = np.minimum(values.metric.bias / np.sqrt(values.effective_n), 1.0)
+                down, up = (np.nansum(side * part, axis=0) for side in reach)
+                least, most = (np.nansum(side, axis=0) for side in reach)
+                low, high = np.fmax(low - down, value - least), np.fmin(high + up, value + most)
         return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
 
     return GroupValues(
@@ -296,8 +304,7 @@ def average_clustered_shares(
     """The effective size of both averages and their correlation, from totals of clusters.
 
     The residual of a cluster is the weighted sum of its residuals in all strata. The effective size
-    of a side is NaN if the side has a single cluster in a stratum, because the variance is then
-    unknown.
+    of a side with a single cluster in a stratum is NaN, because its variance is unknown.
     """
     from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 

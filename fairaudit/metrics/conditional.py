@@ -10,6 +10,7 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import citations
 from fairaudit.metrics import rates as r
+from fairaudit.metrics.average_arrays import settled_strata
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, DIFFERENCE, ITSELF, RATIO, SHORTFALL
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import FACTOR, Better, Requirement
@@ -42,15 +43,27 @@ def _compute_disparity_exactly(counts: GroupCounts, _: Parameters) -> Fraction |
     return value if counts.favourable else -value
 
 
-def _bound_disparity(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-    """The interval of the group's share of all rejected minus its share of all selected people."""
+def _bound_disparity(
+    counts: GroupCounts, _: Parameters, alpha: Alpha, weights: Floats | None = None
+) -> Ends:
+    """The interval of the group's share of all rejected minus its share of all selected people.
+
+    With `weights` [Z, G], it is the interval of the average over strata.
+    """
     mass = counts.weighted
     shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected
-    sizes = (
+    sizes = [
         count_effective_of_share(counts, (name,), (f"all_{name}",))
         for name in ("rejected", "selected")
-    )
-    low, high = proportions.gap_interval(shares[0], next(sizes), shares[1], next(sizes), alpha)
+    ]
+    if weights is None:
+        low, high = proportions.gap_interval(shares[0], sizes[0], shares[1], sizes[1], alpha)
+    else:
+        # Over all strata, the difference plus 1 is a sum of shares: rejected and not selected.
+        varying = np.where(settled_strata(counts), 0.0, weights)
+        both = np.concatenate([shares[0], 1 - shares[1]]), np.concatenate(sizes)
+        ends = proportions.average_interval(*both, np.concatenate([varying, varying]), alpha)
+        low, high = (end - varying.sum(axis=0) for end in ends)
     return (low, high) if counts.favourable else (-high, -low)
 
 
@@ -72,6 +85,7 @@ DEMOGRAPHIC_DISPARITY = Formula(
     undefined="no people in the group or in the comparison group",
     exact_of=_compute_disparity_exactly,
     ends_of=_bound_disparity,
+    average_of=_bound_disparity,
     method=proportions.GAP_INTERVAL,
     uses_everybody=True,
 )

@@ -24,7 +24,7 @@ from fairaudit.metrics.group_metrics import (
     sum_cells,
 )
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
-from fairaudit.stats import means, proportions, sample_sizes
+from fairaudit.stats import means, proportions, sample_sizes, strata
 
 _OF_LABEL = frozenset({"positives", "negatives"})
 
@@ -107,6 +107,10 @@ class Rate(GroupMetric, kw_only=True):
                 return share_ends
             return of_share(share_ends[0]), of_share(share_ends[1])
 
+        def average_ends(weights: Floats, alpha: Alpha) -> Ends:
+            assert of_share is not None
+            return strata.average_curve_interval(of_share, share, size, weights, alpha)
+
         return GroupValues(
             self,
             value,
@@ -119,6 +123,7 @@ class Rate(GroupMetric, kw_only=True):
             deviation=deviation,
             clustered=clustered,
             ends=ends,
+            average_ends=None if of_share is None or self.bias else average_ends,
             method=f"{name}, {CLUSTER_ROBUST}" if by_clusters else name,
         )
 
@@ -203,8 +208,9 @@ class Formula(GroupMetric, kw_only=True):
       one group as a fraction if the value is rational. `undefined` is the reason why a value may be
       undefined.
     - For a mean over people, `deviation_of` returns the sum of squared deviations, for Student's
-      interval. `ends_of` returns any other interval. `size_of` returns the effective size under
-      survey weights; None means Kish's size.
+      interval. `ends_of` returns any other interval. `average_of` returns the interval of an
+      average over strata with these weights [Z, G]; None means that it follows from the intervals
+      of the strata. `size_of` returns the effective size under survey weights; None means Kish's.
     - `uses_everybody` is true if the value also depends on all people in the stratum. `sums` names
       the sums that the value uses. `compares` is true if the value already compares the group
       with all others, so that a gap between the values of two groups has no meaning.
@@ -221,6 +227,7 @@ class Formula(GroupMetric, kw_only=True):
     deviation_of: Callable[[GroupCounts, Parameters], Floats] | None = None
     size_of: Callable[[GroupCounts, Parameters], Floats] | None = None
     ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None
+    average_of: Callable[[GroupCounts, Parameters, Alpha, Floats], Ends] | None = None
     uses_everybody: bool = False
     compares: bool = False
     sums: str = ""
@@ -231,7 +238,7 @@ class Formula(GroupMetric, kw_only=True):
         """The value in every stratum and group."""
         value, n = self.value_of(counts, parameters)
         arrays = self.arrays_of and self.arrays_of(counts, parameters)
-        size, weight, ends_of = n.astype(np.float64), None, self.ends_of
+        size, weight, ends_of, average_of = n.astype(float), None, self.ends_of, self.average_of
         if self.size_of is not None:
             size = self.size_of(counts, parameters)
         if arrays is not None:
@@ -249,6 +256,7 @@ class Formula(GroupMetric, kw_only=True):
             scale=counts.scale,
             weight_sum=weight,
             ends=None if ends_of is None else lambda alpha: ends_of(counts, parameters, alpha),
+            average_ends=average_of and (lambda w, alpha: average_of(counts, parameters, alpha, w)),
             method=self.method,
         )
         if self.deviation_of is None:

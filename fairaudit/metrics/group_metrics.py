@@ -25,6 +25,10 @@ CLUSTER_ROBUST = "cluster-robust"
 """The last part of the name of an interval or test that uses the variance between clusters."""
 
 
+CURVED = 1.5
+"""The `bias` of a function of n people that is not linear, and so off by about 1 / n."""
+
+
 class ValueKind(StrEnum):
     """The kind of number of a metric, which determines its interval and its test."""
 
@@ -44,8 +48,9 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     parameters that a spec can set. `kind` determines how the number is estimated and compared.
     `method` is the name of the interval of a formula. `best` is the best value of a number that can
     be too low or too high. Metrics that are not `shown` are only used in comparisons. `conditional`
-    metrics are meaningful only with strata. With `is_biased`, the expected value is above the true
-    value. `participle` describes the people in the numerator.
+    metrics are meaningful only with strata. `bias` limits the distance of the expected value of n
+    people from the true value: it is at most `bias` / √n times the distance of the value from the
+    ends of its interval. `participle` describes the people in the numerator.
     """
 
     better: Better = Better.NEITHER
@@ -56,7 +61,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     best: int | None = None
     shown: bool = True
     conditional: bool = False
-    is_biased: bool = False
+    bias: float = 0.0
     participle: str = ""
 
     @property
@@ -149,6 +154,7 @@ class GroupValues(Frozen, eq=False):
     - `clustered` is the variance of a share between clusters, and `by_clusters` is the variance of
       an average over strata between clusters. `rows` are individual people.
     - `ends` returns the interval of each value by `method`; it is None without an interval.
+      `average_ends` returns that of an average over strata with these weights [Z, G].
       `own_test` is the separate test of each group, if any. `pools_variance` marks intervals that
       use part of the variance of other groups.
     """
@@ -174,6 +180,7 @@ class GroupValues(Frozen, eq=False):
     by_clusters: AveragedShare | None = None
     rows: RowSides | None = None
     ends: Callable[[Alpha], Ends] | None = None
+    average_ends: Callable[[Floats, Alpha], Ends] | None = None
     method: str = ""
     own_test: Callable[[], OwnTest] | None = None
 

@@ -21,6 +21,7 @@ from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import (
+    CURVED,
     TableMetric,
     TableValue,
     count_effective_of_share,
@@ -142,6 +143,7 @@ def _alpha(parameters: Parameters, default: int = 2) -> float:
 def _define(
     find_order: Callable[[Parameters], float],
     change: Callable[[Floats, Parameters], Floats] = lambda entropy, _: entropy,
+    bias: float = CURVED,
 ) -> dict[str, Any]:
     """The fields of the record of `change(GE(α))`, where `find_order` returns α."""
 
@@ -156,6 +158,7 @@ def _define(
     return {
         "family": "inequality",
         "better": Better.LOWER,
+        "bias": bias,
         "requirements": _BOTH,
         "weighted_n_of": lambda mass: mass.labelled,
         "value_of": value_of,
@@ -195,7 +198,7 @@ THEIL = Formula(
     method=_METHOD,
 )
 COEFFICIENT_OF_VARIATION = Formula(
-    **_define(lambda _: 2.0, lambda entropy, _: np.sqrt(2 * entropy)),
+    **_define(lambda _: 2.0, lambda entropy, _: np.sqrt(2 * entropy), bias=np.inf),
     id="coefficient_of_variation",
     title="Coefficient of variation of benefit",
     short="CV",

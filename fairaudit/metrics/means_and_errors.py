@@ -267,9 +267,14 @@ def mean_of_cells(
         values = {cell: float(value) for cell, value in list_values(parameters).items()}
         return count_effective(counts, _CELLS, values)
 
-    def ends_of(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
+    def ends_of(
+        counts: GroupCounts, parameters: Parameters, alpha: Alpha, weights: Floats | None = None
+    ) -> Ends:
         mean, values = value_of(counts, parameters)[0], list_values(parameters)
-        down, up = _reach_from_mean(counts, [float(values.get(cell, 0)) for cell in _CELLS], alpha)
+        of_cells = [float(values.get(cell, 0)) for cell in _CELLS]
+        down, up = _reach_from_mean(counts, of_cells, alpha, weights)
+        if weights is not None:
+            mean = np.where(weights > 0, weights * mean, 0.0).sum(axis=0)
         return mean - down, mean + up
 
     def deviation_of(counts: GroupCounts, parameters: Parameters) -> Floats:
@@ -288,20 +293,23 @@ def mean_of_cells(
         deviation_of=deviation_of,
         size_of=size_of,
         ends_of=ends_of,
+        average_of=ends_of,
         method="MOVER by each share",
         requirements=frozenset({Requirement.LABEL, Requirement.PREDICTION}),
         **words,
     )
 
 
-def _reach_from_mean(counts: GroupCounts, values: Sequence[float], alpha: Alpha) -> Ends:
+def _reach_from_mean(
+    counts: GroupCounts, values: Sequence[float], alpha: Alpha, weights: Floats | None
+) -> Ends:
     """The distances of the lower and of the upper end of an interval from the mean.
 
-    `values` are the values of the cells in `_CELLS`. The mean is the lowest value plus, for each
-    step to the next higher value, the step times the share of people with at least this next value.
-    The distances of each share from the ends of its interval are combined by the correlations of
-    the shares. A t interval would cover only .66 if one of 100 people has a utility of -5 and the
-    others have about 0.
+    With `weights` [Z, G], the mean is the average over strata. `values` are the values of the cells
+    in `_CELLS`. The mean is the lowest value plus, for each step to the next higher value, the step
+    times the share of people with at least this next value. The distances of each share from the
+    ends of its interval are combined by the correlations of the shares. A t interval would cover
+    only .66 if one of 100 people has a utility of -5 and the others have about 0.
     """
     squares = np.stack([getattr(counts.squares or counts.people, cell) for cell in _CELLS])
     steps, shares, apart, ends = [], [], [], []
@@ -310,13 +318,22 @@ def _reach_from_mean(counts: GroupCounts, values: Sequence[float], alpha: Alpha)
         share = np.asarray(sum_cells(counts.weighted, above) / counts.weighted.labelled)
         size = count_effective(counts, _CELLS, dict.fromkeys(above, 1.0))
         steps.append(upper - lower)
-        shares.append(share)
         apart.append(np.stack([(cell in above) - share for cell in _CELLS]))
-        ends.append(proportions.share_interval(share, size, alpha))
+        if weights is None:
+            ends.append(proportions.share_interval(share, size, alpha))
+        else:
+            low, high = proportions.average_interval(share, size, weights, alpha)
+            ends.append((low.reshape(1, -1), high.reshape(1, -1)))
+            share = np.where(weights > 0, weights * share, 0.0).sum(axis=0, keepdims=True)
+        shares.append(share)
     if not steps:
         nothing = np.full(squares.shape[1:], np.nan)
         return nothing, nothing
+    if weights is not None:
+        squares = squares * np.square(weights * counts.scale / counts.weighted.labelled)
+        squares, apart = np.nan_to_num(squares), [np.nan_to_num(part) for part in apart]
     both = np.einsum("icg...,jcg...,cg...->ijg...", apart, apart, squares)
+    both = both if weights is None else both.sum(axis=2, keepdims=True)
     spread = np.sqrt(np.einsum("iig...->ig...", both))
     # Two shares of 0, or two shares of 1, vary together; other correlations of them are unknown.
     alike = np.isclose(shares, np.array(shares)[:, None], rtol=0, atol=1e-12)

@@ -17,7 +17,7 @@ from fairaudit.metrics.definitions import (
     Requirement,
 )
 from fairaudit.metrics.formulas import Mean, Rate
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind
+from fairaudit.metrics.group_metrics import CURVED, GroupMetric, GroupValues, ValueKind
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 BASE_RATES = (
@@ -213,6 +213,7 @@ ERROR_TYPE_RATIO = Rate(
     kind=ValueKind.OF_SHARE,
     hits=("fn",),
     of_share=lambda share: share / (1 - share),
+    bias=CURVED,
     bounds=(0, None),
 )
 SELECTED_SHARE = Rate(

@@ -284,10 +284,9 @@ def _robust_errors(
     component with n - 1 degrees of freedom (Satterthwaite 1946), where n = (Σ c²)² / Σ c⁴ is the
     effective number of people. For two groups without controls, this is Welch's test. The variance
     of a group with few effective people is at least a share of the pooled variance, as in `means`.
-    The variance of a yes/no outcome is at least the variance after `pseudo` hits and misses were
-    added, because few hits have a skewed distribution (Agresti & Coull 1998, Am Stat 52:119). If
-    both sides have similar sizes, fewer hits and misses are added. The variance is NaN if it
-    depends on a person whose residual is 0, regardless of the outcome.
+    The variance of a yes/no outcome is at least the variance with `pseudo` more hits and misses
+    (Agresti & Coull 1998, Am Stat 52:119), or with fewer if both sides have similar sizes. It is
+    NaN if it depends on a person whose residual is 0, regardless of the outcome.
     """
     n, apart, deviation = moments
     group, z = np.nonzero(n.T)
@@ -310,8 +309,7 @@ def _robust_errors(
         parts = np.add.reduceat(weight**2 * moved, starts, axis=1)
         weights = np.add.reduceat(people * weight**2, starts, axis=1)
         quartic = np.add.reduceat(people * weight**4, starts, axis=1)
-        # The effective number of people, for example about 3 of 103 if 100 of them are in a
-        # stratum without people of the reference.
+        # The effective number of people: few if most are in strata without the reference.
         deciding = np.minimum(np.round(np.divide(weights**2, quartic), 9), size)
         variance = parts / weights
         others = fit.residual_variance * fit.df - variance * (size - 1), size.sum() - size

@@ -14,7 +14,7 @@ from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import GroupCounts, ScoreCounts, count_groups
 from fairaudit.metrics.definitions import IGNORES_THE_LABEL, IS_TEST
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
-from fairaudit.metrics.group_metrics import OwnTest, TableMetric, TableValue
+from fairaudit.metrics.group_metrics import CURVED, OwnTest, TableMetric, TableValue
 from fairaudit.metrics.scores import (
     DISTRIBUTION,
     DISTRIBUTION_AND_LABEL,
@@ -367,7 +367,7 @@ def _of_coefficient(fit: _Fit, best: int) -> dict[str, Any]:
         return OwnTest(distributions.normal_two_sided(z), "z", z)
 
     fields = {"ends_of": ends_of, "method": "Wald", "test": "Wald", "tests_of": tests_of}
-    return _read(fit) | fields
+    return _read(fit) | fields | {"bias": CURVED}
 
 
 def _test_fit(counts: GroupCounts) -> OwnTest:

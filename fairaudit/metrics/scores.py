@@ -383,7 +383,7 @@ CALIBRATION_ERROR = Ranked(
     errors_of=_calibration_doubt,
     ends_of=_ends_of_calibration_error,
     method="concentration of all bins",
-    is_biased=True,
+    bias=np.inf,
     test="consistency resampling",
     tests_of=_test_calibration_error,
 )

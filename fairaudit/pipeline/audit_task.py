@@ -1,4 +1,4 @@
-"""`AuditTask`: a spec with the options of a run; it finds the data, the plan and fitted strata."""
+"""`AuditTask`: a spec with the options of a run. It finds the data, the plan and fitted strata."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ if TYPE_CHECKING:
 
 
 def today() -> date:
-    """Today in UTC, which decides whether waivers expire; SOURCE_DATE_EPOCH does not change it."""
+    """The date in UTC by which waivers expire. SOURCE_DATE_EPOCH does not change this date."""
     return _clock().date()
 
 
 def time_of_run() -> str:
-    """The time of the run in UTC; SOURCE_DATE_EPOCH replaces it."""
+    """The time of the run in UTC, or the time that SOURCE_DATE_EPOCH sets."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH")
     try:
         moment = datetime.fromtimestamp(int(fixed), UTC) if fixed else _clock()
@@ -102,10 +102,10 @@ NO_OPTIONS = RunOptions()
 class AuditTask(Frozen):
     """A spec with the options of a run: the checks to judge, and the plan of what to count.
 
-    If the spec has `quantiles` or strata from models, `find_plan` adds their cuts and models to the
-    plan. `definitions` are the fingerprints of the checks before cuts are applied. `draws` are the
-    posterior draws, which are read in advance, so that no stage after the counts opens a file. A
-    database must answer within `timeout` seconds.
+    If the spec has `quantiles` or strata from models, `find_plan` adds the cuts and the models to
+    the plan. `definitions` maps the id of each check to its fingerprint before cuts are applied.
+    `draws` are the posterior draws, which are read in advance, so that no stage after the counts
+    opens a file. A database must answer within `timeout` seconds; None sets no limit.
     """
 
     spec: Spec
@@ -127,7 +127,7 @@ class AuditTask(Frozen):
 
         Pass `reads_draws=False` if the task is not used to compute a result.
         """
-        created = time_of_run()  # NumPy fails on an invalid SOURCE_DATE_EPOCH
+        created = time_of_run()  # refuses an invalid SOURCE_DATE_EPOCH, on which NumPy fails
         spec = _load(source, options.settings)
         if options.draws is not None:
             spec = replace(spec, draws=str(options.draws))
@@ -159,7 +159,7 @@ class AuditTask(Frozen):
         if reads_draws and uses_draws and spec.draws is not None:
             from fairaudit.counting.sources import begin_pass
 
-            with begin_pass(()):  # asks for room, before Polars is loaded
+            with begin_pass(()):  # checks the free memory before Polars is loaded
                 from fairaudit.counting.sources.posterior_files import read_draws
 
                 draws = read_draws(Path(spec.draws), [one.name for one in spec.protected])
@@ -190,7 +190,7 @@ class AuditTask(Frozen):
     def find_data(self, data: DataLike) -> Data:
         """The data to read: `data` if it is given, otherwise the data of the spec.
 
-        Raises `UsageError` for a time limit if the data are not in a database.
+        Raises `UsageError` if there are no data, or if data outside a database have a time limit.
         """
         if data is None and not self.spec.data:
             raise UsageError("the spec has no `data`", "add `data:` to the spec, or use --data")
@@ -255,7 +255,7 @@ class AuditTask(Frozen):
         return plan(self.spec, cuts, models)
 
     def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
-        """The outcome of a pass; if it is an error, with the places of its columns in the spec."""
+        """Returns the outcome of a pass. An error gets the places of its columns in the spec."""
         return self.spec.locate(outcome) if isinstance(outcome, FairauditError) else outcome
 
 
@@ -274,14 +274,14 @@ def _load(spec: SpecLike, settings: Iterable[str]) -> Spec:
 
 
 def get_or_raise(value: Value | FairauditError) -> Value:
-    """The value; if it is an error, this function raises it."""
+    """Returns the value, or raises it if it is an error."""
     if isinstance(value, FairauditError):
         raise value
     return value
 
 
 MOST_FITTED = 100_000
-"""A model of more people than this is fitted to a sample of them."""
+"""A model of more people than this is fitted to a sample of the people."""
 
 _CAUTION = (
     "The strata are estimated, and intervals and tests take them as given: the error of the model "
@@ -299,7 +299,7 @@ def _fit_propensity(
     codes = cubes.cube.codes[rows.cells[people.entries], place]
     known = np.asarray((codes >= 0) & ~np.isin(codes, list(key.unknown)))
     attribute = next(protected for protected in spec.protected if protected.name == wanted.of)
-    # The level that the model separates: a group, or the reference of all others.
+    # The model separates a group from all others, or all others from the reference.
     levels = [level for code, level in enumerate(key.levels) if code not in key.unknown]
     is_group, reference = True, attribute.reference
     if wanted.group is not None:
@@ -348,7 +348,7 @@ def _fit_propensity(
 
 
 def _count(rows: Rows) -> str:
-    """The number of people that a model was fitted to, and the number left out, as text."""
+    """A text with the number of people that a model was fitted to, and of people left out."""
     n = len(rows.people.entries)
     people = f"{n:,} people"
     if rows.is_sample:

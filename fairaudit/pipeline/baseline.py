@@ -99,7 +99,7 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
             scan = spec.simpson
             columns = () if scan is None else (*scan.attributes, *chain.from_iterable(scan.given))
             search_terms["scan"] = scan and _plain(replace(scan, rates=()))
-    # The hash has the terms of a check next to its other fields, and the former name of `metric`.
+    # In the hash, terms are fields of the check itself, and `metric` has its former name.
     plain_check = _plain(check)
     former = {"asked": plain_check.pop("metric")} if "metric" in plain_check else {}
     terms = plain_check.pop("terms", {})
@@ -120,7 +120,7 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape
-    """A value as plain data; a record of the catalogue as its id, version and formulas."""
+    """A value as plain data. A record of the catalogue becomes its id, version and formulas."""
     match value:
         case CatalogueEntry():
             words: dict[str, Any] = {"id": value.id, "version": value.version}
@@ -128,7 +128,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape
                 words["parts"] = [[_plain(member) for member in part] for part in value.parts]
                 words |= {"fold": value.fold.id, "reference": _plain(value.reference)}
                 words |= {"averages": _plain(value.averages)}
-                # A mean is hashed as before the other numbers existed.
+                # The hash of a mean did not change when other numbers over groups were added.
                 words["mean"] = value.over_groups is OverGroups.MEAN
                 if value.over_groups not in {None, OverGroups.MEAN}:
                     words["aggregate"] = _plain(value.over_groups)
@@ -160,13 +160,13 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape
 
 
 NO_TOLERANCE = "0"
-"""The default tolerance: the amount by which a value may be worse than before."""
+"""The default tolerance: the amount by which a value may be worse than in the baseline."""
 
 BaselineSource: TypeAlias = str | Path | Mapping[str, Any] | AuditResult
-"""A path of a JSON report, the report as plain data, or the result itself."""
+"""The path of a JSON report, the report as plain data, or a result."""
 
 PROVEN = {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}
-"""The evidence with which a value beyond a limit fails."""
+"""A value beyond a limit fails only with one of these states of evidence."""
 
 _SHARE: Bounds = (0, 1)
 _OF_WHOLE_CHECK = ("crossed", "departures", "not_evaluated", "why", "waived", "left_out")
@@ -176,10 +176,11 @@ _ReversalKey: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 
 
 class PreviousFinding(Frozen):
-    """The finding of a check in an earlier report; `crossed` are its values without a waiver.
+    """The finding of a check in an earlier report.
 
-    `own` are the values of all judged groups; a spread has one value for each stratum. `worse_off`
-    are the worse-off groups of spreads that were beyond the limit.
+    `crossed` are the proven values beyond the limit that are not waived. `own` maps each judged
+    group, with its stratum, to its value; a spread has one value for each stratum. `worse_off` are
+    the groups, with their stratum, that were worse off in a spread beyond the limit.
     """
 
     finding: Finding
@@ -189,9 +190,9 @@ class PreviousFinding(Frozen):
 
     @classmethod
     def of(cls, finding: Finding, rows: IndexedRows) -> PreviousFinding:
-        """The previous finding in a report with these rows."""
+        """The previous finding, from a finding of an earlier report and the rows of this report."""
         waived = [breach for waiver in finding.waived for breach in waiver.crossed]
-        # All values of a spread have the same key, so their groups must distinguish waived pairs.
+        # All values of a spread have the same key, so waived values are found by their groups, too.
         spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
         crossed = [breach for breach in finding.crossed if breach.backing in PROVEN]
         unspared = [
@@ -216,7 +217,7 @@ class Baseline(Frozen):
     versions: Mapping[str, int]
 
     def is_new(self, reversal: Reversal, check: ReversalCheck, previous: PreviousFinding) -> bool:
-        """Whether the baseline does not list this reversal with at least the same strength.
+        """Whether the baseline lacks this reversal, or lists only a weaker one.
 
         A reversal that was waived or lacked the required evidence in the baseline counts as new.
         """
@@ -264,7 +265,7 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
 
 
 def refuse_other(baseline: Baseline, spec: Spec, chosen: Mapping[str, str]) -> None:
-    """Raises `UsageError` if the baseline has other checks, or other definitions of metrics.
+    """Raises `UsageError` if the baseline and the spec differ in checks or in their metrics.
 
     `chosen` are the fingerprints of the checks to judge, by id.
     """
@@ -290,10 +291,10 @@ def refuse_other(baseline: Baseline, spec: Spec, chosen: Mapping[str, str]) -> N
 
 
 def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
-    """Raises `UsageError` for a tolerance that accepts every value of a check, or of a group.
+    """Raises `UsageError` for a tolerance that accepts every value of a check or of a group.
 
-    A tolerance of up to a tenth of the range beyond the limit is accepted, even for a group that
-    was so near the end of the range that it cannot become worse by that much.
+    A tolerance of up to a tenth of the range beyond the limit is never refused, even if a group was
+    so near the end of the range that it cannot become worse by more than the tolerance.
     """
     if isinstance(check, ReversalCheck) or check.fail is None:
         return
@@ -323,9 +324,9 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
 
 
 def _own_values(finding: Finding, rows: IndexedRows) -> Mapping[GroupKey, float]:
-    """The values of the groups that a check judged, if the report lists them.
+    """The values of the groups that a check judged, if the report lists these values.
 
-    If several entries have the value of the check, a group must have the same value in all of them.
+    If several entries have the value of the check, groups with different values are left out.
     """
     decisive = finding.value
     if decisive is None:
@@ -345,7 +346,7 @@ def _own_values(finding: Finding, rows: IndexedRows) -> Mapping[GroupKey, float]
 
 
 def breach_key(breach: Breach) -> _BreachKey:
-    """The group and the stratum of a value, and whether it is the size of a negative difference."""
+    """The group, the stratum, and whether the value is a negative difference without its sign."""
     return frozenset(breach.group), frozenset(breach.stratum), breach.lower
 
 
@@ -361,16 +362,16 @@ def reversal_key(reversal: Reversal) -> _ReversalKey:
 
 
 _ROUNDING = 1e-12
-"""Without exact fractions, smaller differences than this count as rounding."""
+"""If there are no exact fractions, differences smaller than this count as rounding."""
 _UNKNOWN = "other groups may be over the limit, which the baseline does not show: create a new one"
 
 
 def name_status_before(
     finding: Finding, baseline: Baseline, judged: Collection[GroupKey], failing: AbstractSet[Status]
 ) -> Finding:
-    """A finding to publish, with its status in the baseline; open if groups are missing now.
+    """A finding to publish, with the earlier status of the check; open if groups are missing now.
 
-    It is not compared with the baseline, because its status would show whether the earlier value,
+    Values are not compared with the baseline: the status would show whether the earlier value,
     possibly of a few people, was higher or lower than the printed value.
     """
     previous = baseline.checks[finding.check.id]
@@ -387,10 +388,11 @@ def compare(
 ) -> Finding:
     """The finding after comparison with the baseline: known failures become warnings.
 
-    A value beyond the limit is known if the same group in the same stratum was beyond it, and if
-    the value is worse by at most the tolerance. The farthest value that is new or worse decides a
-    failure. The check is open if values cannot be evaluated, if a group that was over the limit is
-    not `judged` now, or if groups that the value does not show may be newly or farther over it.
+    A value beyond the limit is known if the same group in the same stratum was beyond the limit,
+    and if the value is worse by at most the tolerance. The farthest value that is new or worse
+    decides a failure. The check is open if values cannot be evaluated, or if a group that was over
+    the limit is not `judged` now. It is also open if groups other than the groups that the value
+    compares may be newly or farther over the limit.
     """
     previous, check = baseline.checks[finding.check.id], finding.check
     worse: tuple[Breach, ...] = ()
@@ -410,7 +412,7 @@ def compare(
         )
         if not worse and fallen:
             others = _judge_others(finding, failed, fallen, rejudge)
-        # Without a pair of groups and without departures, the number is about all groups together.
+        # A value without a pair of groups and without departures is about all groups together.
         is_of_each = bool(finding.first) or finding.departures is not None
         if finding.spread and fallen is None and not worse and is_of_each:
             is_unknown = len({group for group, _ in judged}) > 2
@@ -433,7 +435,7 @@ def compare(
             value = previous.own.get(breach_key(breach)[:2])
         else:
             value = crossed.signed_value
-            # If other groups have the same value of a spread, these groups have become worse.
+            # If a spread is as wide between other groups now, these groups have become worse.
             if crossed.between != breach.between and value == breach.signed_value:
                 value = None
         own_worse.append(None if breach in others else value)
@@ -472,11 +474,11 @@ def _judge_others(
     fallen: Mapping[Departure, float | None],
     rejudge: Rejudge,
 ) -> dict[Breach, Finding]:
-    """The values of fallen groups that do not decide the check, with the findings of these values.
+    """Maps the value of each fallen group that does not decide the check to its finding.
 
-    A fallen group is newly or farther over the limit. Its value is found by excluding all other
-    groups over the limit, except the group it is compared with. Values without evidence do not
-    count.
+    A fallen group is newly or farther over the limit. Its value is found by excluding the groups
+    over the limit that are not fallen, except the group that it is compared with. Values without
+    the required evidence do not count.
     """
     waived, found = tuple(row.group for row in finding.waived), dict[Breach, Finding]()
     limit = finding.check.fail
@@ -535,9 +537,9 @@ def is_worse(breach: Breach, previous: PreviousFinding, finding: Finding, earlie
 def list_possibly_worse(
     evaluation: Evaluation, finding: Finding, baseline: Baseline
 ) -> list[UncertainValue] | None:
-    """The values that could be over the limit and worse than before; None without bounds.
+    """The values that could be over the limit and worse than before; None if they have no bounds.
 
-    A spread of more than two groups, or a spread that could reach parity, may be between others.
+    A spread may be between other groups if it has more than two groups or could reach parity.
     """
     check, previous = finding.check, baseline.checks[finding.check.id]
     assert isinstance(check, Check)

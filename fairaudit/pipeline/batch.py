@@ -45,7 +45,7 @@ def answer(
     """The answers to the specs in order. A spec has an answer for each file that `data` names.
 
     With `for_each`, there is an answer for each level of that column. An error in one answer does
-    not stop the others. Several files are judged by the `workers`, unless another engine is given.
+    not stop the other answers. The `workers` judge several files if the engine is the default.
     Raises `UsageError` for options that need a single result.
     """
     if len(specs) > 1 and options.only:
@@ -96,7 +96,7 @@ def _answer_levels(
     progress: Progress,
     engine: Engine,
 ) -> list[Answer]:
-    """An answer for each level of a column, selected by a filter; small levels share an answer."""
+    """Answers for the levels of a column, by a filter per level. Small levels share an answer."""
     try:
         spec = spec_files.load(path, options.settings)
         options = replace(options, settings=())
@@ -144,7 +144,7 @@ def _answer_levels(
 
 
 def _count_own_rows(result: ResultOrError, rows: int) -> ResultOrError:
-    """The result whose ledger starts from the `rows` of the level, not from all rows."""
+    """The result with a ledger that starts from the `rows` of the level instead of all rows."""
     if not (isinstance(result, AuditResult) and isinstance(ledger := result.ledger, Ledger)):
         return result
     others = min(ledger.read - rows, ledger.filtered)
@@ -155,7 +155,7 @@ def _count_own_rows(result: ResultOrError, rows: int) -> ResultOrError:
 def _split_levels(
     plan: Plan, data: Data, column: str, least: int, progress: Progress, engine: Engine
 ) -> tuple[dict[str, str], list[str], list[int]]:
-    """Conditions that select the levels of a column, the small levels, and the rows by condition.
+    """The filter condition of each level, by title; the small levels; the rows of each condition.
 
     All levels with fewer than `least` people share a condition. Levels that differ only in spaces
     around them are one level.
@@ -171,7 +171,7 @@ def _split_levels(
         **{name: getattr(plan, name) for name in _KEPT.split()},
     )
     (counts,) = (get_or_raise(outcome) for outcome in engine.count([of_column], data, progress))
-    # A level counts even if the filter cannot decide any of its rows: then its audit reports that.
+    # A level is listed even if the filter cannot decide any of its rows: its audit reports this.
     key, kept = counts.text_key(column), counts.kept != 0
     people = {
         level: int(counts.people[kept & (key.codes == code)].sum())
@@ -227,7 +227,7 @@ _read_once = cache(AuditTask.read)
 
 
 def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:
-    """The spec and the data of each answer, as they are known before the data are read."""
+    """The names of the spec and of the data of each answer, before the data are read."""
     if data is not None and _names_several(data):
         names = dict.fromkeys(map(name_file, find_files([data], Path())[0]))
         return [(str(spec), name) for spec in specs for name in names]
@@ -253,7 +253,7 @@ def list_inputs(specs: Sequence[Path], data: str | None, *others: str | None) ->
 
 
 def _names_several(data: str) -> bool:
-    """Whether `data` names more than one file of rows; the reader reports missing files."""
+    """Whether `data` names several files of rows; False if a file is missing."""
     try:
         return not Files((data,)).are_counts and len(find_files([data], Path())[0]) > 1
     except FairauditError:

@@ -26,7 +26,7 @@ from fairaudit.pipeline.tables.audit import Audit, Tables, evaluate_check
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
 
 MayCross: TypeAlias = Callable[[Evaluation], bool]
-"""A function: whether a value of an evaluation may be beyond a limit that makes a status worse."""
+"""Says whether a value of an evaluation may be beyond a limit that would make a status worse."""
 
 _doubt = partial(NotEvaluated, (), (), blocks=True)
 """Makes a reason that leaves a whole check open."""
@@ -73,7 +73,7 @@ BASELINE_DOUBT = _doubt(
 )
 
 PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT, MANY_LEFT_OUT_DOUBT, BASELINE_DOUBT)
-"""Doubts about any number of rows; if the number mattered, the status would reveal it."""
+"""Doubts that do not depend on the number of rows, which the status would reveal otherwise."""
 
 _WORSE = {
     Status.WARN: "warn",
@@ -106,7 +106,7 @@ class LeftOutRows:
         """The groups in the data that cannot be judged, for the groupings and strata of `places`.
 
         Such a group leaves the check open, unless the group is too small to be judged. With several
-        places, a group is omitted if a group that contains it is listed.
+        places, a group is omitted if a group of fewer columns that contains it is listed.
         """
         missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
         found = set[frozenset[tuple[str, str]]]()
@@ -138,7 +138,7 @@ class LeftOutRows:
         return self._outsiders[by, strata, of, score]
 
     def _find_score(self, check: AnyCheck) -> str | None:
-        """The column of the score whose distribution a check uses; None for another check."""
+        """The column of the score whose distribution a check uses; None for all other checks."""
         if not isinstance(check, Check):
             return None
         if check.terms.at is None and Requirement.DISTRIBUTION not in list_requirements(
@@ -159,7 +159,7 @@ class LeftOutRows:
         ):
             yield OTHERS_DOUBT if self._is_published else LEFT_OUT_DOUBT
         # In a published report, any undecided row leaves the check open. If only rows that can
-        # change the status did so, the status would reveal the number of undecided rows.
+        # change the status left it open, the status would reveal the number of undecided rows.
         if self._rows.undecided.any() and (
             self._is_published
             or self._rule is not None
@@ -204,8 +204,8 @@ class LeftOutRows:
             (wide.judged & np.isnan(wide.value)).any() or may_take_part(wide) or may_cross(wide)
         ):
             return True
-        # Optional rows may make the check worse only jointly with people of unknown outcome or
-        # group. This counts only if these people alone cannot make the check worse.
+        # Optional rows may make the check worse only together with people of unknown outcome or
+        # group. This effect counts only if those people alone cannot make the check worse.
         alone, joint = (
             self._widen(check, exclusion, marks, jointly=True)
             for marks in (np.zeros_like(optional), optional)
@@ -221,7 +221,7 @@ class LeftOutRows:
     ) -> Evaluation | None:
         """The evaluation of a check with the `optional` rows; None if nothing is judged.
 
-        With `jointly`, it includes people of unknown outcome or group.
+        With `jointly`, the evaluation includes people of unknown outcome or group.
         """
         outcomes = [name for name in (check.of, check.against) if name is not None]
         needed = frozenset(outcomes) | ({"label"} if _LABEL & check.metric.requirements else set())
@@ -246,7 +246,7 @@ class HiddenPeople:
     def could_worsen(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, may_cross: MayCross
     ) -> bool:
-        """Whether these people could make a check worse; True if their effect has no bounds."""
+        """Whether hidden people could make a check worse; True if their effect has no bounds."""
         if status not in NOT_FAILED:
             return False
         if not isinstance(check, Check):
@@ -262,7 +262,7 @@ class HiddenPeople:
             return True
         wide = evaluate_check(check, self._wide, exclusion)
         table = wide.table
-        # Groups that are too small, even empty groups, could be compared with the hidden people.
+        # With the hidden people, groups that are too small or empty could be large enough.
         not_compared = table.known & ~wide.takes_part.any(axis=0)
         largest = max(table.n[:, not_compared].sum(axis=0).tolist(), default=0)
         if largest + self._people >= size:

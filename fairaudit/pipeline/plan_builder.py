@@ -101,7 +101,7 @@ SENTINELS = (-9999, -999, -99, -9, -8, -7, -1, 99, 999, 9999, 99999, 999999, 999
 """Numbers that often stand for a missing value."""
 
 _RARE_SENTINELS = {-8, -7, 999999, 9999999}
-"""Sentinels that histograms of scores do not watch, because each edge multiplies their cells."""
+"""Sentinels that histograms do not watch: each further edge multiplies the cells of a histogram."""
 
 AROUND: Mapping[Decimal, tuple[Edge, ...]] = {
     **{number: (Edge(number), Edge(number, beyond=True)) for number in map(Decimal, SENTINELS)},
@@ -114,7 +114,7 @@ _OF_WEIGHTS = (Edge(Decimal(0), beyond=True), *(Edge(Decimal(10) ** n) for n in 
 """The edges that separate rows of weight 0, and weights that differ by a factor of 1,000."""
 
 NEGATIVE = Edge(Decimal(0))
-"""The edge that separates negative differences from others, if no bin does."""
+"""The edge that separates negative differences from all others, if no bin has this edge."""
 
 PER_CENT = (
     Edge(Decimal(0), beyond=True),
@@ -136,8 +136,8 @@ def watch_sentinels(plan: Plan) -> Plan:
     A sentinel is a number that may stand for a missing value. Rows of small weights, and numbers in
     per cent if cuts are below 100, are also counted separately. Recoding adds these counts up
     again. Sentinels are far above all cuts, or negative if no cut is negative. For a column of the
-    filter, its numbers are the cuts. For a numeric outcome, `notice_sentinels` uses the mean of
-    other numbers.
+    filter, the numbers in the filter are the cuts. For a numeric outcome without cuts,
+    `notice_sentinels` compares a sentinel with the mean of the other numbers.
     """
     own = {key.column for key in plan.keys if key.is_cut}
     apart = {key for keys in plan.tables for key in keys} | {
@@ -185,7 +185,7 @@ def watch_sentinels(plan: Plan) -> Plan:
 def _edges_around(
     plan: Plan, column: str, cuts: Sequence[Decimal], but: AbstractSet[int] = frozenset()
 ) -> set[Edge]:
-    """The edges that separate each likely sentinel of a column from all other numbers.
+    """The edges that separate each likely sentinel of a column, except `but`, from other numbers.
 
     If all cuts are between 0 and 100, further edges separate numbers in per cent.
     """
@@ -242,7 +242,7 @@ def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:
 def plan_to_fit(
     spec: Spec, cuts: Mapping[Quantile, Cut], features: SimilarityColumns, most: int
 ) -> Plan:
-    """The plan of the pass that reads people to fit models of these features."""
+    """The plan of the pass that reads at most `most` people, to fit models of these features."""
     counted = plan(spec_to_fit(spec), cuts)
     return replace(
         counted,
@@ -255,7 +255,7 @@ def plan_to_fit(
 
 
 def described_key(spec: Spec, name: str) -> Key:
-    """The key of a described feature: its levels, or whether there is a number."""
+    """The key of a described feature: by level, or for a number by whether it is known."""
     return Key(name, () if name in spec.similarity.numeric else None)
 
 
@@ -265,7 +265,7 @@ def _find_key(keys: Iterable[Key], counted: Protected | Outcome) -> Key:
 
 
 def feature_key(spec: Spec, feature: Protected) -> Key:
-    """The key of a feature. If features share a column, the key has the edges of all of them."""
+    """The key of a feature. If features share a column, the key has the edges of each feature."""
     if not feature.is_cut:
         return Key(feature.column.value)
     same = [other for other in spec.features if other.column.value == feature.column.value]
@@ -276,7 +276,7 @@ def feature_key(spec: Spec, feature: Protected) -> Key:
 def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key, ...], ...]]:
     """The keys of the histograms of each score: the columns of a grouping, and the label.
 
-    Only the largest groupings get a histogram, because the others are sums of it.
+    Only the largest groupings get a histogram: histograms of smaller groupings are sums of it.
     """
     if spec.weight is not None:
         return {}

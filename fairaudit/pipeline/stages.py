@@ -98,8 +98,8 @@ class Judge:
             cube = self._alike.cube
             cubes = replace(audit.cubes, cube=cube, tables=())
             self._joined = replace(audit, cubes=cubes, tables=audit.tables.of_cube(cube))
-        # The tests of all checks are corrected together, including those that `only` leaves out:
-        # p-values do not change with `only`.
+        # The tests of all checks are corrected together, including the tests of checks that `only`
+        # leaves out, so p-values do not depend on `only`.
         self._evidence = correct_families({
             check.id: (evaluate_check(check, audit.tables), check.fails)
             for check in audit.spec.checks
@@ -134,7 +134,7 @@ class Judge:
         return tuple(findings)
 
     def _bound_accepted(self, finding: Finding, baseline: baselines.Baseline) -> Finding:
-        """An accepted finding; in doubt or open if its value or another value could fail."""
+        """An accepted finding. It is open or in doubt if missing data could make a value fail."""
         check, bounds = finding.check, finding.missing
         exclusion = Exclusion(values=tuple(chain(*(row.crossed for row in finding.waived))))
         if finding.spread:
@@ -145,7 +145,7 @@ class Judge:
             return list_worse(evaluation) != []
 
         doubts = self._list_outside(check, finding.status, exclusion, may_cross)
-        # The finding of a failure has no doubts about the other values, so these are judged again.
+        # A failed check has no doubts about its other values, so these values are judged again.
         accepted = replace(exclusion, values=(*exclusion.values, *finding.crossed))
         rest = None if finding.spread else self._apply_limits(check, self._audit, accepted, ())
         others = [item for item in rest.not_evaluated if item.blocks] if rest else []
@@ -155,7 +155,7 @@ class Judge:
         evaluation = whole and waiving.exclude_values(whole, exclusion)
         if not evaluation:
             return finding
-        if bounds is None:  # no value is missing for this value, but perhaps for other values
+        if bounds is None:  # no data are missing for this value, but perhaps for others
             table = evaluation.table
             w = 0 if finding.spread else table.groups.index(finding.first)
             bounds = find_missing_bounds(evaluation, table.strata.index(finding.stratum), w)
@@ -177,9 +177,9 @@ class Judge:
     def _judge(self, check: AnyCheck, exclusion: Exclusion = NO_EXCLUSION) -> Finding | None:
         """The finding of a check without the excluded values; None if no value remains.
 
-        A check of any kind is open if groups are gone, or if people who are left out could make it
-        worse. If joining levels with similar spelling would change the status, the finding names
-        these levels; if the status would be worse, the check is inconclusive.
+        A check is open if it does not judge a group of the data, or if people who are left out
+        could make it worse. If joining levels with similar spelling would change the status, the
+        finding names these levels. If the status would be worse, the check is inconclusive.
         """
         # People whom a waiver excludes are not counted as left out.
         people, gone = self._count_left_out(check), self._list_gone(check)
@@ -195,7 +195,7 @@ class Judge:
             # The check would fail with some of the possible counts, and pass with others.
             finding = replace(finding, status=Status.INCONCLUSIVE)
         if self._joined is not None and self._alike is not None and exclusion == NO_EXCLUSION:
-            # The columns with levels of similar spelling that can be joined.
+            # The columns of the check that have levels with similar spelling.
             names = [*chain(*chain(*self._list_places(check)))]
             can_join = not (isinstance(check, SubgroupCheck) and self._spec.features)
             if isinstance(check, Check):
@@ -227,7 +227,7 @@ class Judge:
         gone: Sequence[NotEvaluated],
         doubts: Sequence[NotEvaluated] = (),
     ) -> Finding | None:
-        """The finding of a check on an audit, by its limits alone; None if no value remains."""
+        """The finding of a check by its limits and the given doubts; None if no value remains."""
         if isinstance(check, Check):
             evaluation = evaluate_check(check, audit.tables, exclusion)
             remaining = waiving.exclude_values(evaluation, exclusion)
@@ -249,7 +249,7 @@ class Judge:
         return found and leave_open(found, reasons, self._failing)
 
     def _find_idle_cut(self, check: AnyCheck, finding: Finding) -> list[NotEvaluated]:
-        """The reason to leave a check at parity open if a cut puts all decisions on one side."""
+        """A reason to leave open a check at parity, if its cut puts all decisions on one side."""
         if not isinstance(check, Check) or isinstance(check.metric, GroupMetric):
             return []
         cut = {outcome.name for outcome in self._spec.predictions if outcome.is_cut}
@@ -263,7 +263,7 @@ class Judge:
     def _list_doubts(
         self, check: AnyCheck, finding: Finding, people: LeftOutPeople, exclusion: Exclusion
     ) -> list[NotEvaluated]:
-        """The reasons that leave a whole check open: people who are left out or could change it.
+        """The reasons to leave a whole check open: people who are left out, or who could change it.
 
         In a published report, bounds of missing values never remove a reason, because this would
         show that few people lack an outcome.
@@ -300,7 +300,7 @@ class Judge:
         return doubts
 
     def _find_opposite_levels(self, check: Check) -> Iterator[NotEvaluated]:
-        """The pairs whose gap changes its direction between levels that are audited together."""
+        """Yields pairs of groups whose gap has opposite directions in levels audited together."""
         column, metric, limit = self._spec.pooled, check.metric, check.fail or check.warn
         if column is None or column in {*check.by, *check.strata} or limit is None:
             return
@@ -313,7 +313,7 @@ class Judge:
         yield from find_opposite_strata(limit, evaluation, self._evidence[check.id])
 
     def _list_places(self, check: AnyCheck) -> list[tuple[Grouping, Grouping]]:
-        """The groupings of a check with their strata; for a search, also all people as one."""
+        """The groupings of a check with their strata. A search also takes all people together."""
         scan, search = self._spec.simpson, self._spec.subgroups
         if isinstance(check, Check):
             return [(check.by, check.given)]
@@ -328,7 +328,7 @@ class Judge:
     def _list_gone(self, check: AnyCheck) -> list[NotEvaluated]:
         """The groups that occur in the data and that a check does not judge in any grouping.
 
-        Averages and searches ignore groups that are missing from single strata.
+        Averages and searches ignore groups that are missing only in some strata.
         """
         places, minimum = self._list_places(check), self._spec.minimum.size
         if isinstance(check, Check):
@@ -347,8 +347,8 @@ class Judge:
         return gone
 
     def _count_left_out(self, check: AnyCheck) -> LeftOutPeople:
-        """The people whom a check leaves out; for a search, those of the table with the most."""
-        # The evaluations, each with the groups and strata that the check does not judge.
+        """The people whom a check leaves out. A search reports the table that leaves out most."""
+        # Each evaluation, with marks of the groups and strata that the check does not judge.
         evaluations = list[tuple[Evaluation, Marks]]()
         if isinstance(check, Check):
             evaluation = evaluate_check(check, self._tables)
@@ -412,7 +412,7 @@ def answer_specs(
     progress: Progress,
     engine: Engine,
 ) -> list[ResultOrError]:
-    """The result of each spec, or its error, with the same options for all specs."""
+    """The result or the error of each spec; the options are the same for all specs."""
     tasks: list[AuditTask | FairauditError] = []
     for spec in specs:
         try:
@@ -425,7 +425,7 @@ def answer_specs(
 
 
 CountedFile: TypeAlias = tuple[str, CountsOrError]
-"""The name of one of several files in reports, and its counts or its error."""
+"""The name of a file as reports show it, and the counts of the file or an error."""
 
 
 def count_files(
@@ -461,7 +461,7 @@ def count(
 def _count_all(
     tasks: Sequence[AuditTask], data: DataLike, progress: Progress, engine: Engine
 ) -> Iterator[tuple[int, CountsOrError]]:
-    """The counts for each task, by its number. Tasks with the same data and format share a pass."""
+    """Yields the number of each task, and its counts. Tasks with the same data share a pass."""
     if data is not None and not isinstance(data, str | Path):
         data = Frame(data)  # one `Frame` for all passes, because a stream can be read only once
     passes: dict[object, dict[int, Plan]] = {}
@@ -477,7 +477,7 @@ def _count_all(
                 continue
             if isinstance(source, Database):
                 with engine.open(source) as opened:
-                    # Find quantiles while the database is open, so that they have the same rows.
+                    # The database stays open, so that quantiles and counts are of the same rows.
                     needed = watch_sentinels(task.find_plan(opened, progress, engine))
                     (outcome,) = engine.count([needed], opened, progress)
                 yield number, task.locate(outcome)
@@ -522,9 +522,9 @@ def answer(
     counts: CountsOrError,
     locate: Callable[[DataError], DataError] | None = None,
 ) -> ResultOrError:
-    """The answer from the counts, or the error as it may be reported. It raises no error.
+    """The result of a task from its counts, or its error in a form that may be reported.
 
-    `locate` adds the first row that an error is about; stored counts have no rows.
+    Never raises. `locate` adds the first faulty row to an error; None for stored counts.
     """
     return catch_errors(task, lambda: mask_all(audit_counts(task, get_or_raise(counts))), locate)
 
@@ -534,7 +534,7 @@ def catch_errors(
     make: Callable[[], Value],
     locate: Callable[[DataError], DataError] | None = None,
 ) -> Value | FairauditError:
-    """The value that `make` returns, or its error as it may be reported. It raises no error."""
+    """The value that `make` returns, or its error in a form that may be reported; never raises."""
     problem: FairauditError
     try:
         return make()
@@ -549,18 +549,18 @@ def catch_errors(
 
 
 def locate_in(task: AuditTask, data: DataLike, engine: Engine) -> Callable[[DataError], DataError]:
-    """A function that adds to an error the first row of the data that it is about."""
+    """A function that adds the place of the first faulty row of the data to an error."""
     return lambda error: engine.locate_error(error, task.plan, task.find_data(data))
 
 
 def audit_counts(
     task: AuditTask, counts: Counts, audit: Audit | None = None, *, is_preview: bool = False
 ) -> AuditResult:
-    """The stages after the counts: cubes, tables, findings, the result, and its suppression.
+    """Runs the stages after the counts: cubes, tables, findings, the result, and its suppression.
 
-    It reads no data. The counts may be the sum of several passes with the plan of the task. Raises
-    `UsageError` if the task needs other counts. If a finding would be worse with the rows that
-    `missing: drop` drops, it is downgraded, except in a preview.
+    No data are read. The counts may be the sum of several passes with the plan of the task. Raises
+    `UsageError` if the task needs other counts. A finding is downgraded if the rows that
+    `missing: drop` drops would make it worse, except in a preview.
     """
     audit = audit or Audit.of(task, counts)
     findings = Judge(audit).find_all()
@@ -572,7 +572,7 @@ def audit_counts(
             for finding in findings
         }
         if spec.suppress_below is not None:
-            # These checks are always open, because other statuses could reveal the number of rows.
+            # Checks with idle roles are always open; other statuses could reveal numbers of rows.
             findings = tuple(
                 leave_open(finding, [DROPPED_DOUBT], unless=failing)
                 if idle_of[finding.check.id] and finding.status not in failing

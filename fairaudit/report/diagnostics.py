@@ -288,7 +288,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         overall, mixed = reversals.overall_and_mixed(reversal)
         columns = (_aligned(reversals.sides(reversal)), _aligned(overall), mixed)
         first, second = map("  ".join, zip(*columns, strict=True))
-        mix = f"at the same mix of {reversals.name_given(reversal)}"
+        mix = f"with the same mix of {reversals.name_given(reversal)}"
         yield from labelled("who", [f"{first} {mix}", f"{second} {mix}"])
         # The number of strata with an opposite gap, and the test corrected for all comparisons.
         test = reversals.describe_test(

@@ -329,8 +329,9 @@ def sentence(appearance: Appearance, alpha: float) -> str:
     if test is not None:
         corrected = "adjusted p" if test.correction != "none" else "p"
         p = f", {corrected} {numbers.probability(test.adjusted, alpha)}"
+    digits = numbers.digits_of_gaps([(appearance.estimate.value, beside.other.value)])
     if len(appearance.parents) == 2:
-        first, second = (_parent(parent, alpha) for parent in appearance.parents)
+        first, second = (_parent(parent, alpha, digits) for parent in appearance.parents)
         parents = f"The larger groups do not show this gap: {first}, {second}"
     else:
 
@@ -338,10 +339,9 @@ def sentence(appearance: Appearance, alpha: float) -> str:
             gap = 0.0 if parent.apart is None else parent.apart.difference
             return math.copysign(gap, gap * beside.difference)
 
-        nearest = _parent(max(appearance.parents, key=on_its_side), alpha)
+        nearest = _parent(max(appearance.parents, key=on_its_side), alpha, digits)
         count = len(appearance.parents)
         parents = f"The {count} larger groups do not show this gap; the nearest is {nearest}"
-    digits = numbers.digits_of_gaps([(appearance.estimate.value, beside.other.value)])
     return (
         f"{names.describe_group(appearance.group)}: {_rate(appearance)}{of_class} is "
         f"{numbers.percent(appearance.estimate.value, digits)} "
@@ -356,9 +356,9 @@ def _rate(appearance: Appearance) -> str:
     return f"{title}{metric_titles.whose(appearance.of)}"
 
 
-def _parent(parent: Parent, alpha: float) -> str:
+def _parent(parent: Parent, alpha: float, digits: int) -> str:
     """A larger group with its rate, and its difference to everybody else with interval and test."""
-    words = [numbers.percent(parent.estimate.value)]
+    words = [numbers.percent(parent.estimate.value, digits)]
     if (gap := parent.apart) is not None:
         ends = numbers.bounds(gap.low, gap.high, numbers.points)
         words.append(f"{numbers.points(gap.difference)} points {ends}")

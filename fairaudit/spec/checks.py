@@ -192,19 +192,18 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
     if below is not None and above is not None and below > above:
         entry.fault(side, "the lower bound must not be above the upper bound")
         return None
-    (low, high), never, always = _find_bounds(entry), "this limit can never be crossed", "always"
     outcome = entry.context.outcomes.get(entry.shape.of or entry.context.columns.first)
     of_shares = outcome is not None and outcome.may_be_binary and outcome.score is None
-    if of_shares and isinstance(metric, Disparity) and metric.fitted:
-        # Controls, or three groups, may extrapolate beyond differences of shares.
-        low, high, always = -1, 1, "otherwise"
-        never = "only a fit that extrapolates beyond 0 % and 100 % can cross this limit"
+    is_slope = of_shares and isinstance(metric, Disparity) and metric.fitted
+    low, high = (-1, 1) if is_slope else _find_bounds(entry)
     never_below = below is None or (low is not None and below <= low)
     never_above = above is None or (high is not None and above >= high)
     if never_below and never_above:
         span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
         name = f"{entry.shape.compare} of {metric.id}" if entry.shape.compare else metric.id
-        what = f"{never}: {name} is {always} from {span}"
+        what = f"this limit can never be crossed: {name} is always from {span}"
+        if is_slope:  # several controls, or three groups, may extrapolate
+            what = f"only a fit that extrapolates can cross this limit: {name} is within ±1"
         entry.fault(side, f"{what}; choose a limit in this range")
     limit = _limit_of(bound)
     ideal = None if isinstance(metric, GroupMetric) or _parity(metric) else metric.ideal

@@ -94,10 +94,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
 def notice_unsearched_rates(
     context: Context, scan: ReversalScan | None, checks: Iterable[Check]
 ) -> Iterator[Notice]:
-    """A notice on rates that checks compare, and that the scan of declared strata does not search.
-
-    There is none if the spec names the rates of the scan, or compares these rates within strata.
-    """
+    """A notice on rates that checks compare over strata, and that the default scan leaves out."""
     if scan is None or context.shape.simpson.rates is not None:
         return
     compared, within = dict[str, None](), {SELECTION_RATE.id}

@@ -7,11 +7,14 @@ have the same outcome.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from fairaudit.base.arrays import Alpha, Floats, Marks
+from fairaudit.base.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.base.frozen import Frozen
 from fairaudit.stats.distributions import chi_square_tail, normal_critical, normal_two_sided
+from fairaudit.stats.proportions import average_interval
 
 _TOGETHER = 100
 """The number of degrees of freedom that are summed at a time."""
@@ -372,3 +375,26 @@ def pooled_variance(
         squares = n * spread + m * other_spread + n * m / whole * (p - q) ** 2
         variance = squares / (whole - 1) * (1 / n + 1 / m)
     return np.asarray(np.where(whole > 1, variance, np.nan))
+
+
+def average_curve_interval(
+    curve: Callable[[Floats], Floats], shares: Floats, sizes: Floats, weights: Floats, alpha: Alpha
+) -> Ends:
+    """The bounds of the average Σ w·f(p) over axis 0 of a function f of independent shares.
+
+    The function is linearised at each share. Where it is curved, the expected value of f(p) is not
+    f of the true share, and all strata may be off to the same side. One bound is moved as far.
+    """
+    counts = weights > 0
+    with np.errstate(all="ignore"):
+        p = (shares * sizes + 1) / (sizes + 2)
+        error = np.sqrt(p * (1 - p) / sizes)
+        below, middle, above = (curve(p + step * error) for step in (-1, 0, 1))
+        total, bias = (
+            np.where(counts, weights * of_share, 0.0).sum(axis=0)
+            for of_share in (curve(shares), (below + above) / 2 - middle)
+        )
+        slopes = np.where(counts, weights * (above - below) / (2 * error), 0.0)
+    low, high = average_interval(shares, sizes, slopes, alpha)
+    center = np.where(counts, slopes * shares, 0.0).sum(axis=0)
+    return total + low - center - np.fmax(bias, 0), total + high - center - np.fmin(bias, 0)

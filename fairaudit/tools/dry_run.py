@@ -64,9 +64,9 @@ def preview(
     reads_data: bool = True,
     progress: Progress = SILENT,
 ) -> DryRun | FairauditError:
-    """The dry run of a spec with its data, or with `data`; without `reads_data` only of the spec.
+    """The dry run of a spec with `data`; None means the data of the spec.
 
-    If a run would end with an error, returns this error.
+    Without `reads_data`, the dry run is only of the spec. Returns the error that would end a run.
     """
     try:
         task = AuditTask.read(spec, options, reads_draws=reads_data)
@@ -90,7 +90,7 @@ def preview(
 
 
 def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
-    """The dry run with the content of each column in the first file."""
+    """Adds the content of each column in the first file to the dry run."""
     files, form = task.find_data(data), task.spec.format
     if not isinstance(files, Files) or task.spec.suppress_below is not None:
         return dry_run
@@ -126,7 +126,7 @@ def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
 
 
 def _preview_counts(task: AuditTask, counts: Counts) -> DryRun:
-    """The dry run from counts; with `suppress_below`, only what is published."""
+    """The dry run from counts. With `suppress_below`, it has only numbers that are published."""
     # The dry run must not show on which side of a limit a value is. So each check gets a limit that
     # no value crosses, and checks of reversals only warn.
     asked = task.checks

@@ -75,7 +75,7 @@ class Printed(Frozen):
         return cls(printed, (value - half) / scale, (value + half) / scale)
 
     def holds(self, low: Fraction, high: Fraction) -> bool:
-        """Whether a number between two bounds may round to it; halves may be rounded up or down."""
+        """Whether a number between two bounds may round to this one; halves may go up or down."""
         return self.low <= high and low <= self.high
 
 
@@ -154,7 +154,7 @@ class TableRow(Frozen):
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
-        """The bounds of the known numbers of people, of selected people and of other people."""
+        """The bounds of the numbers of people, selected people and other people, if known."""
         n, selected = self.n, self.selected_ends
         counts = {} if n is None else {"people": (n, n)}
         if selected is not None:
@@ -165,7 +165,10 @@ class TableRow(Frozen):
 
 
 class ColumnNames(Frozen):
-    """The columns by role. A column that is None is found by name; `by` are the other columns."""
+    """The columns by role. A column that is None is found by its name.
+
+    `by` are the columns of groups. If `by` is empty, these are all other columns.
+    """
 
     n: str | None = None
     selected: str | None = None
@@ -174,7 +177,7 @@ class ColumnNames(Frozen):
     by: tuple[str, ...] = ()
 
     def complete(self, path: str, fields: Sequence[dict[str, str]]) -> ColumnNames:
-        """The columns by role; raises `UsageError` if one is missing, or if too few are known."""
+        """Finds columns that are None; raises `UsageError` for absent names or too few columns."""
         header = [*fields[0]]
         wanted = (self.n, self.selected, self.rate, self.ratio, *self.by)
         for name in filter(None, wanted):
@@ -341,7 +344,7 @@ def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
         elif why:
             yield _fault("ratio", row, f"a ratio of {row.ratio.text} {why}: 0/0 is undefined")
         elif ratios and not any(row.ratio.holds(*ends) for ends in ratios):
-            # One more digit than that of the printed ratio shows the difference.
+            # One more digit than the printed ratio has shows the difference.
             digits = max(3, 1 + ceil(-log10(row.ratio.high - row.ratio.low)))
             texts = dict.fromkeys(
                 " to ".join(dict.fromkeys(f"{float(end):.{digits}f}" for end in ends))
@@ -353,9 +356,9 @@ def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 
 def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, list[_Ends]]]:
-    """Each row with a printed ratio, the reason if it is undefined, and its possible bounds.
+    """Yields each row with a printed ratio, the reason if it is undefined, and possible bounds.
 
-    The bounds are computed from the counts and from the printed rates, if these are known.
+    There are bounds by the counts and bounds by the printed rates, if these are known.
     """
     levels: dict[tuple[str, str], set[str]] = defaultdict(set)
     listed = [row for row in rows if not row.unknown]
@@ -474,7 +477,7 @@ def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 
 def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """Faults of different totals; groupings that list their unknown levels have equal totals."""
+    """Faults of totals that differ between groupings, if they list all their unknown levels."""
     totals: list[tuple[TableRow, int, str]] = []
     for group in _list_groupings(rows):
         by = group[0].by

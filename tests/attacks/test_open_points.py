@@ -81,7 +81,7 @@ def test_draws_that_contradict_the_data_do_not_pass(audit_csv: Audit, tmp_path: 
     # ln(0.5 / 0.1) = 1.609
     assert "'0' is 90.0% of g=b, and 50.0% to 50.0% in all draws" in finding.why
     assert "it is 1.609, over the limit" in finding.why
-    assert f"1 draw of the shares of groups in {tmp_path / 'theta.csv'}" in notices_of(result)
+    assert f"1 draw of the shares in {tmp_path / 'theta.csv'}" in notices_of(result)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_same_people_are_assumed_with_a_reason(tmp_path: Path) -> None:
     ("check", "keys", "why"),
     [
         ({**RATIO, "fail": {"below": 0.8, "significant": True}}, {}, "its `significant` changed"),
-        (RATIO, {"inference": {"confidence": 0.99}}, "its confidence changed"),
+        (RATIO, {"inference": {"confidence": 0.99}}, "its `confidence` changed"),
         ({**RATIO, "fail": {"below": 0.7}}, {}, "its limit that fails changed"),
         (RATIO, {"groups": {"min_size": 5}}, "its smallest group changed"),
     ],
@@ -236,7 +236,7 @@ def test_a_slope_of_shares_has_no_limit_beyond_one(audit_csv: Audit) -> None:
     text = "\n".join(["g,m,y,s", *rows]) + "\n"
     slope = {"metric": "regression_slope", "controls": ["m"], "fail": {"outside": [-5, 5]}}
     spec = {"columns": {**DECIDED, "strata": ["m"]}, "metrics": [slope]}
-    with pytest.raises(SpecError, match="regression_slope is otherwise from -1 to 1"):
+    with pytest.raises(SpecError, match="can cross this limit: regression_slope is within ±1"):
         audit_csv(text, spec)
     one_side = {**slope, "fail": {"above": 0.5}}
     assert audit_csv(text, {**spec, "metrics": [one_side]}).exit_code == 0
@@ -288,3 +288,62 @@ def test_one_point_is_singular_and_a_tiny_value_is_not_zero(audit_csv: Audit) ->
     columns = {**DECIDED, "count": "n"}
     result = audit_csv(text, {"columns": columns, "metrics": [check]})
     assert "0.0000001 points (fails above 1 point)" in screen(result)
+
+
+# Passes that a number beside the limit contradicts ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("burdened", "of", "is_told"),
+    [
+        ((10, 60), 1000, True),  # 0.94 / 0.99 = 0.95 is within the limit, and 6 % is six times 1 %
+        ((10, 12), 1000, False),
+        ((0, 3), 50, False),  # may be chance
+        ((100, 400), 1000, False),  # 0.6 / 0.9 fails
+    ],
+)
+def test_a_burden_that_is_far_more_often_is_named(
+    audit_csv: Audit, burdened: tuple[int, int], of: int, *, is_told: bool
+) -> None:
+    columns = {**DECIDED, "decision": {"column": "y", "positive": 1, "favourable": False}}
+    pairs = {g: (n, of - n) for g, n in zip("ab", burdened, strict=True)}
+    result = audit_csv(of_groups(**pairs), {"columns": columns, "metrics": [RATIO]})
+    assert ("have the burden, which a ratio of the others hides" in notices_of(result)) == is_told
+    assert not is_told or "6.0% of a group and 1.0% of another" in notices_of(result)
+    benefit = audit_csv(of_groups(**pairs), {"columns": DECIDED, "metrics": [RATIO]})
+    assert "burden" not in notices_of(benefit)
+
+
+def test_a_reversed_score_is_named(audit_csv: Audit) -> None:
+    columns = {**LABELLED, "score": "s"}
+    del columns["prediction"]
+    check = {"metric": "auc", "compare": "difference", "fail": {"outside": [-0.95, 0.95]}}
+    for reversed_in, is_told in (("ab", True), ("b", False), ("", False)):
+        cells = []
+        for g in "ab":
+            low, high = (0.2, 0.8) if g in reversed_in else (0.8, 0.2)
+            cells += [(f"{g},1,{low}", 30), (f"{g},0,{high}", 30)]
+            cells += [(f"{g},1,{high}", 3), (f"{g},0,{low}", 3)]
+        result = audit_csv(table("g,t,s", *cells), {"columns": columns, "metrics": [check]})
+        assert ("below 0.5" in notices_of(result)) == is_told, reversed_in
+
+
+def test_reversals_of_a_weaker_kind_than_the_limit_are_named(audit_csv: Audit) -> None:
+    """The kidney stones, and a third stratum of two people without a gap."""
+    cells = []
+    for g, m, yes, no in (
+        ("a", "x", 81, 6), ("b", "x", 234, 36), ("a", "y", 192, 71), ("b", "y", 55, 25),
+        ("a", "z", 0, 1), ("b", "z", 0, 1),
+    ):  # fmt: skip
+        cells += [(f"{g},{m},1", yes), (f"{g},{m},0", no)]
+    columns = {**DECIDED, "strata": ["m"]}
+
+    def told(simpson: Any, cells: list[tuple[str, int]]) -> str:
+        spec = {"columns": columns, "metrics": ["selection_rate"], "simpson": simpson}
+        return notices_of(audit_csv(table("g,m,y", *cells), spec))
+
+    weaker = "1 of the reversals are of kinds that the limit ignores: 'adjusted'"
+    assert weaker in told({"fail": "every_stratum"}, cells)
+    assert "the limit ignores" not in told({"fail": "adjusted"}, cells)
+    assert "the limit ignores" not in told({"warn": "adjusted", "fail": "every_stratum"}, cells)
+    assert "the limit ignores" not in told({"fail": "every_stratum"}, cells[:-4])

@@ -326,7 +326,7 @@ def test_a_plan_is_what_a_database_is_sent(tmp_path: Path) -> None:
     with duckdb.connect(str(base)) as link:
         link.execute("CREATE TABLE loans AS FROM 'sample_data/loans.parquet'")
     line = ("check", "audit_specs/loans.yaml", "--data", f"duckdb:///{base}?table=loans")
-    done = run(*line, "--debug")
+    done = run(*line, "--explain-plan")
     assert done.returncode == 0, done.stderr
     statements = [text for text in done.stderr.splitlines() if text.startswith("SELECT ")]
     assert 'SELECT COUNT(*) AS n FROM "loans"' in statements
@@ -337,7 +337,10 @@ def test_a_plan_is_what_a_database_is_sent(tmp_path: Path) -> None:
         groups = link.execute(last).fetchall()
     assert sum(group[-1] for group in groups) == 20_000
     assert "SELECT " not in run(*line).stderr
-    assert "SELECT " not in run("check", "audit_specs/loans.yaml", "--debug").stderr
+    assert "SELECT " not in run("check", "audit_specs/loans.yaml", "--explain-plan").stderr
+    refused = run("check", "audit_specs/loans.yaml", "--no-data", "--explain-plan")
+    assert refused.returncode == 2
+    assert "--explain-plan needs the data, and --no-data does not read it" in refused.stderr
 
 
 def test_it_shows_what_each_column_holds(tmp_path: Path) -> None:

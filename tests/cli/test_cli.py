@@ -228,7 +228,7 @@ def test_a_pipe_has_the_first_screen_and_a_file_the_whole_report(tmp_path: Path)
 
 @pytest.mark.long
 def test_a_stream_without_signs_gets_ascii() -> None:
-    for full, words in (((), "83.3 % at the same mix"), (("--full",), "gender x race")):
+    for full, words in (((), "83.3 % with the same mix"), (("--full",), "gender x race")):
         done = start("run", SPECS / "kidney_admissions.yaml", *full, PYTHONIOENCODING="ascii")
         assert done.returncode == 1
         assert done.stdout.isascii()

@@ -25,10 +25,10 @@ class NotServed(Exception):
 
 
 class CellTable:
-    """The number of rows in each cell, and two sums of it as Python integers, which never overflow.
+    """The number of rows in each cell, and two sums of each cell as Python integers.
 
-    The sums are those of weights and of their squares. For counts of people, they are the sums of
-    the lower and of the upper 32 bits of the counts.
+    With weights, the sums are the sum of weights and the sum of squared weights. With counts of
+    people, they are the sum of the lower 32 bits of the counts, and the sum of the upper 32 bits.
     """
 
     def __init__(self, size: int, *, has_sums: bool) -> None:
@@ -43,7 +43,7 @@ class CellTable:
     def add_words(self, words: Words) -> None:
         """Adds the counts of at most 2^27 rows.
 
-        A sum is in two words: its lower bits, and its bits from the 32nd on. With sums, the second
+        A sum has two words: its lower bits, and its bits from the 32nd on. With sums, the second
         word also has the number of rows.
         """
         if not len(self.sums):
@@ -56,7 +56,7 @@ class CellTable:
         self.sums[cells] += words[:, ::2] + (words[:, 1::2].astype(object) << 32)
 
     def add_cells(self, index: Ints, rows: Ints, sums: NDArray[np.uint64]) -> None:
-        """Adds cells with sums of two words of 64 bits; `index` are their cells in this table."""
+        """Adds cells with sums of two 64-bit words; `index` has the place of each in this table."""
         np.add.at(self.rows, index, rows)
         if len(self.sums):
             np.add.at(self.sums, index, sums[..., 0] + (sums[..., 1].astype(object) << 64))
@@ -78,7 +78,7 @@ class CellTable:
 
 
 class Cells(NamedTuple):
-    """A table by some keys; `strides` are the distances between the cells of two levels."""
+    """A table by some keys; `strides` are the distances between the cells of successive levels."""
 
     keys: Sequence[int]
     sizes: Sequence[int]
@@ -91,7 +91,7 @@ class Cells(NamedTuple):
     ) -> Cells:
         """An empty table; `lengths` are the numbers of levels of all keys.
 
-        Raises `NotServed` for more cells than `most`, or for no cell.
+        Raises `NotServed` if the table would have more than `most` cells, or 0 cells.
         """
         sizes = [lengths[number] for number in keys]
         # As in `np.unravel_index`, the last key varies fastest.
@@ -102,6 +102,6 @@ class Cells(NamedTuple):
         return cls(keys, sizes, strides, CellTable(size, has_sums=has_sums))
 
     def occurring(self) -> tuple[Ints, tuple[NDArray[np.intp], ...]]:
-        """The cells that have rows, and, for each key, the indexes of their levels."""
+        """The cells that have rows, and the indexes of their levels for each key."""
         cells = np.flatnonzero(self.table.rows)
         return cells, np.unravel_index(cells, tuple(self.sizes))

@@ -6,8 +6,8 @@ of the filter are columns of the cells as well, so the filter is applied to cell
 scores, sums and derived columns, the kernel counts groups of equal rows, if there are few, and
 Polars evaluates each group once.
 
-Other readers read files that the kernel cannot count. They also read files with a fault again, to
-report its line.
+Other readers read the files that the kernel cannot count. If a file has a fault, they read the file
+again, to report the line of the fault.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Table(NamedTuple):
     """The counts of a thread: the number of its lines, the texts of each column, and its cells.
 
     Each cell has `codes` (of its texts), a number of `rows`, and `sums` (four words). `largest` is
-    the largest weight, `error` the largest rounding error of a weight.
+    the largest weight, and `error` is the largest rounding error of a weight.
     """
 
     lines: int
@@ -63,8 +63,8 @@ def count_groups(
 ) -> PartialCounts | None:
     """The counts for a plan from groups of equal rows, which Polars evaluates.
 
-    `columns` are all columns that the plan reads. None if there is a fault: the next route finds
-    the fault again, and reports its row.
+    `columns` are all columns that the plan reads. The result is None if the data has a fault: the
+    next route finds the fault again, and reports the row of the fault.
     """
     import polars as pl
 
@@ -87,13 +87,13 @@ def count_groups(
 def join(
     plan: Plan, rule: Filter | None, columns: Sequence[str], tables: Sequence[Table]
 ) -> PartialCounts | None:
-    """The cells of all threads together; None if another route must count the file.
+    """The cells of all threads together; None if another route must read the file.
 
-    Another route counts tiny weights, reports texts in a column of numbers, and reports a filter
-    that fails.
+    Another route adds up tiny weights. It also reports texts in a column of numbers, and a filter
+    that cannot be applied.
     """
     largest = max(table.largest for table in tables)
-    if plan.weight and largest < TINY:  # Polars adds them up with more decimals
+    if plan.weight and largest < TINY:  # Polars adds up tiny weights with more decimals
         return None
     texts = {name: _column(tables, place, len(columns)) for place, name in enumerate(columns)}
     keys = []
@@ -132,7 +132,7 @@ def join(
 
 
 def _column(tables: Sequence[Table], place: int, column_count: int) -> RawKey:
-    """A column of the cells of all threads, with the texts that occur in a cell."""
+    """A column of the cells of all threads, with only the texts that occur in a cell."""
     parts = []
     for table in tables:
         codes = np.frombuffer(table.codes, dtype=np.uint16).reshape(-1, column_count)[:, place]
@@ -155,8 +155,8 @@ _MOST_THREADS = 16
 def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> SourceFile | None:
     """The checked file, with joint counts for all plans if the kernel can count them.
 
-    None without the kernel, or if the file needs another reader. Raises `DataError` if the file
-    changes while it is read, or cannot be read.
+    The result is None without the kernel, or if the file needs another reader. Raises `DataError`
+    if the file changes while it is read, or cannot be read.
     """
     form = plans[0].format
     is_read = form.separator.isascii() and not form.multiline
@@ -192,7 +192,11 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Source
 def _count(
     native: ModuleType, file: SourceFile, plan: Plan, progress: Progress
 ) -> tuple[list[Table], PartialCounts | None]:
-    """The tables of the threads, and the counts; empty and None if the kernel cannot count them."""
+    """The tables of the threads, and the counts for a plan.
+
+    The list of tables is empty if the kernel cannot read the file. The counts are None if another
+    route must count the file.
+    """
     header, measure, rule = file.header, plan.weight or plan.count, parse_filter(plan)
     measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
     # C reads weights and counts, but not numbers that mean missing, such as -999.
@@ -235,7 +239,7 @@ class LineBlocks:
         self._rest = b""
 
     def read(self, buffer: bytearray) -> Iterator[int]:
-        """Reads blocks of whole lines; yields the size of each, or 0 if a line is too long."""
+        """Reads blocks of whole lines. Yields the size of a block, or 0 if a line is too long."""
         while True:
             with self._lock:
                 end = len(self._rest)

@@ -45,7 +45,7 @@ _UNPACKERS = {
     _ZSTD: cramjam.zstd.decompress_into,
     _LZ4: cramjam.lz4.decompress_block_into,
 }
-"""The function that decompresses a page into an array, by codec; for gzip it is ISA-L."""
+"""The function that decompresses a page into an array, by codec. ISA-L decompresses gzip."""
 
 
 class DamagedPage(Exception):
@@ -140,7 +140,7 @@ MOST_TERMS = 2**17
 """Maximum number of entries in a dictionary for the kernel."""
 
 _FIRST_BYTES = 2**12
-"""Number of bytes that are read first; they contain most dictionaries with their headers."""
+"""Number of bytes that are read first: enough for most dictionaries with their headers."""
 
 NO_NULLS = 2**32 - 1
 """The term of nulls in a column without nulls; the kernel then does not count pages with nulls."""
@@ -149,7 +149,7 @@ _BY_DICTIONARY = frozenset({2, 8})
 """The encodings that store a value as its index in the dictionary."""
 
 NO_PLAIN, BITS, INT32, UINT32, INT64, FLOAT, DOUBLE = range(7)
-"""`PlainKind` of the kernel: how a column stores values that are not in a dictionary (plain)."""
+"""`PlainKind` of the kernel: how a column stores plain values, which are not in a dictionary."""
 
 _BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE = 0, 1, 2, 4, 5
 _TYPES = {
@@ -190,12 +190,12 @@ class _Stored(NamedTuple):
 
 
 class KeyLevels(Frozen):
-    """The levels of a key in one file with their codes, and how values are stored.
+    """The levels of a key in one file, with their codes, and the way in which values are stored.
 
-    `number` is the index of the column in a row group. `dictionaries` are the codes of the entries
-    in the dictionary of each row group. `plain` are the codes of values that are not in a
-    dictionary: false and true, or the intervals between `edges` and then NaN. `null` is the code of
-    a null; None if the column has no nulls.
+    `number` is the index of the column in a row group. `dictionaries` has, for each row group, the
+    codes of the entries of its dictionary. `plain` are the codes of values that are not in a
+    dictionary: false and true, or the intervals between `edges` followed by NaN. `null` is the code
+    of a null; None if the column has no nulls.
     """
 
     number: int
@@ -207,7 +207,7 @@ class KeyLevels(Frozen):
     edges: Floats | None = None
 
     def terms(self, group: int, stride: int) -> Terms:
-        """The terms of the values in a row group; those of a row add up to its cell's number."""
+        """The terms of the values in a row group; a row's terms add up to its cell's number."""
         by_dictionary, plain = (
             (codes * stride).astype(np.uint32).tobytes()
             for codes in (self.dictionaries[group], self.plain)
@@ -218,7 +218,7 @@ class KeyLevels(Frozen):
 
 
 class Numbers(Frozen):
-    """A column of numbers in one file: the numbers in the dictionary of each row group."""
+    """A column of numbers in one file, with the numbers in the dictionary of each row group."""
 
     number: int
     dictionaries: Sequence[Floats]
@@ -247,7 +247,7 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
         truths = _codes(("false", "true"), levels)
         return KeyLevels(number, levels, [nothing] * len(chunks), BITS, truths, null)
     if any(not chunk.encodings & _BY_DICTIONARY for chunk in chunks):
-        raise NotServed  # its levels are not known before the count
+        raise NotServed  # without a dictionary, the levels are not known before the count
     known: dict[bytes, Ints] = {}
     dictionaries = []
     for content, count in _dictionaries(reading, chunks, _MOST_LEVELS):
@@ -321,7 +321,7 @@ def _dictionaries(
 ) -> Iterator[tuple[bytes, int]]:
     """The bytes of the dictionary of each chunk, and its number of entries; 0 without a dictionary.
 
-    Row groups often have equal dictionaries: these are decompressed only once.
+    Row groups often have equal dictionaries, which are decompressed only once.
     """
     unpacked: dict[tuple[int, bytes], tuple[bytes, int]] = {}
     for chunk in chunks:
@@ -366,7 +366,7 @@ def _numbers(content: bytes, count: int, stored: _Stored) -> NDArray[Any]:
 
 
 def _texts(content: bytes, count: int) -> list[str]:
-    """The texts in a dictionary; each is stored after its length, in 4 bytes."""
+    """The texts in a dictionary; the length of a text is stored before it, in 4 bytes."""
     texts, end = [], 0
     for _ in range(count):
         start = end + 4

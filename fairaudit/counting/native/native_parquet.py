@@ -1,8 +1,9 @@
 """Native route for Parquet: the kernel counts rows by their dictionary codes.
 
-The dictionaries of all row groups are read before the rows, so all possible cells are known. The
-number of a row's cell is the sum of a term for each key column; a table gives the term of each
-dictionary code. Each thread counts row groups in its own tables, which are added up at the end.
+The dictionaries of all row groups are read before the rows, so all possible cells are known. Each
+row has a term for each key column, and the number of its cell is the sum of its terms. A table
+gives the term of each dictionary code. Each thread counts row groups in separate tables, which are
+added up at the end.
 
 The kernel counts by booleans, by texts and integers that are stored by dictionary, and by numbers
 cut into intervals, with a weight or a count, and extra tables. Polars counts files with other
@@ -48,7 +49,7 @@ from fairaudit.counting.sources.parquet import RowGroup, are_sound, check_pages
 _MOST_CELLS = 2**20
 _MOST_TABLED = 2**22
 _MOST_ROWS = 2**24
-"""Maximum rows of a row group; with more, it would need too much memory and time at once."""
+"""Maximum rows of a row group; with more, a row group would need too much memory and time."""
 
 _MOST_ADDED = 2**26
 """Number of rows after which a thread adds up its tables, so that their sums never overflow."""
@@ -57,7 +58,7 @@ _MOST_ADDED = 2**26
 class _File(NamedTuple):
     """A file that the kernel can count: the levels of its keys, and the tables of counts.
 
-    `numbers` is the column of weights or counts, if any; it is added up in `cells`.
+    `numbers` is the column of weights or counts, which `cells` adds up; None without the column.
     """
 
     source: SourceFile
@@ -70,7 +71,7 @@ class _File(NamedTuple):
 
     @classmethod
     def open(cls, kernel: ModuleType, source: SourceFile, name: str, plan: Plan) -> _File:
-        """The file with the levels of its keys, or `NotServed` if the kernel cannot count it."""
+        """The file with the levels of its keys; `NotServed` if the kernel cannot count the file."""
         assert source.layout is not None
         groups = [group for group in source.layout.groups if group.rows]
         if not groups or any(group.rows > _MOST_ROWS for group in groups):
@@ -123,7 +124,7 @@ class _File(NamedTuple):
         own: Sequence[Words],
         is_weighted: bool,  # noqa: FBT001  # an argument of the kernel
     ) -> list[tuple[float, float]]:
-        """Adds a row group to the counts `own` of a thread; each page is read once.
+        """Adds a row group to `own`, the counts of a thread; each page is read once.
 
         Returns the largest weight and the largest rounding error for each table. Raises `NotServed`
         if the kernel cannot count the row group.
@@ -195,7 +196,7 @@ def _serves(plan: Plan) -> bool:
 
 
 def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
-    """The columns whose pages this route checks; empty if another reader needs them too."""
+    """The columns whose pages this route checks; empty if another reader needs the columns too."""
     assert source.layout is not None
     is_read_again = plan.rows is not None or len({*source.header}) < len(source.header)
     is_whole = all(group.rows for group in source.layout.groups) and not source.partitions
@@ -206,14 +207,14 @@ def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
 
 
 def prove(file: SourceFile) -> SourceFile:
-    """The file after a check of its `unproven` columns; raises `DataError` if one is damaged."""
+    """The file after a check of `unproven` columns; raises `DataError` if a column is damaged."""
     assert file.layout is not None
     check_pages(file.path, file.file.path, file.layout, file.unproven)
     return replace(file, unproven=frozenset())
 
 
 def _unreadable(source: SourceFile, name: str) -> FairauditError:
-    """The error of a damaged file; if the check of its pages finds the fault, raises that error."""
+    """The error of a damaged file. If the check of its pages finds a fault, raises that error."""
     with suppress(OSError):
         prove(source)
     return DataError.unreadable(name, "damaged, truncated or gone")
@@ -222,7 +223,7 @@ def _unreadable(source: SourceFile, name: str) -> FairauditError:
 def _count_groups(
     kernel: ModuleType, jobs: Sequence[_Job], progress: Progress, *, is_weighted: bool
 ) -> set[str]:
-    """Counts row groups in several threads; returns the names of files the kernel cannot count.
+    """Counts row groups in threads; returns the names of the files that the kernel cannot count.
 
     Each thread counts in its own tables, and then adds them to the tables of the file.
     """
@@ -259,7 +260,7 @@ def _count_groups(
             except NotServed:
                 refused.add(file.name)
             except (DamagedPage, ValueError, OSError) as error:
-                stopped.set()  # the other threads need not finish, because nothing is reported
+                stopped.set()  # the other threads need not finish: their counts are not reported
                 raise _unreadable(file.source, file.name) from error
 
     run_in_threads(min(thread_count(), len(jobs)), run_thread, stopped.set)

@@ -1,7 +1,7 @@
 """Counters of extra tables and of scores, for chunks of rows in the pass that counts the cells.
 
-One `np.bincount` adds a chunk to a table: the number of a cell is computed from the codes of its
-levels. A hundred tables of a thousand cells take less time than one table of all columns.
+The number of a cell is computed from the codes of its levels, so one `np.bincount` adds a chunk to
+a table. A hundred tables of a thousand cells take less time than one table of all columns.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TableCounter:
         self._levels: dict[Key, dict[Level, int]] = {key: {} for key in plan.table_keys}
         self._people: list[Ints] = []
         self.too_wide: DataError | None = None
-        # All tables may end with the same keys, such as the outcome; these are joined only once.
+        # All tables may end with the same keys, such as the outcome; join these keys only once.
         tail = self._tables[0] if self._tables else ()
         for keys in self._tables[1:]:
             while tail and keys[-len(tail) :] != tail:
@@ -139,8 +139,8 @@ class TableCounter:
 _MOST_HERE = 4 * MOST_ENTRIES
 """Maximum number of counts of all scores during the pass (256 MB).
 
-It is larger than in the result, whose bins are widened at the end. So the bins of the result do not
-depend on the chunks of rows.
+This maximum is larger than the maximum for the result, whose bins are widened at the end. So the
+bins of the result do not depend on the chunks of rows.
 """
 
 _HALF = 31
@@ -149,7 +149,7 @@ _SLACK = 1024
 
 
 class _Piece(NamedTuple):
-    """Finished counts by some keys, with their levels; a bin is made of 2^`shift` finest bins."""
+    """Finished counts by keys with these levels; each bin is made of 2^`shift` finest bins."""
 
     levels: tuple[tuple[Level, ...], ...]
     shift: int
@@ -324,7 +324,7 @@ class _Dense:
             np.add.at(total, cell, term)
 
     def match_levels(self, levels: tuple[tuple[Level, ...], ...]) -> bool:
-        """Sets `places` for these levels; False if some of them are not among `self.levels`."""
+        """Sets `places` for these levels; False if `self.levels` lacks a level."""
         if levels == self._matched:
             return True
         if any(not set(new) <= set(own) for new, own in zip(levels, self.levels, strict=True)):

@@ -47,7 +47,7 @@ _DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
 
 
 def prepare(batch: Batch, plan: Plan) -> Numbers:
-    """The columns of a batch, with the derived columns of a plan and the strata of its models.
+    """The columns of a batch, with the derived columns and the strata of a plan.
 
     Raises `PlanError` if the filter of the plan cannot be applied to the batch.
     """
@@ -145,7 +145,7 @@ def _date(column: str, numbers: Numbers) -> pl.Expr:
 
 
 def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Expr:
-    """Null if a column is missing; else `sound`, or (if it is null) a text that is not a number."""
+    """`sound`; if it is null, a text that is not a number. Null if a column has no value."""
     parts = [numbers.present(name) for name in columns]
     missing = pl.any_horizontal(part.is_null() for part in parts)
     raw = pl.concat_str([part.cast(pl.String) for part in parts], separator=" / ")
@@ -153,7 +153,7 @@ def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Ex
 
 
 class _Part(NamedTuple):
-    """Some of the people in a row: their number (a text), level (null if unknown) and kind."""
+    """A part of the people in a row: their number (a text), level (null: unknown) and kind."""
 
     people: pl.Expr
     level: pl.Expr
@@ -161,7 +161,7 @@ class _Part(NamedTuple):
 
 
 def _split(batch: Batch, plan: Plan) -> Batch:
-    """The batch with each row split into several: one for each level, and for hidden people."""
+    """The batch with each row split into rows: one for each level, and rows for hidden people."""
     numbers = Numbers(batch, plan)
     if plan.counts is None:
         # The smallest count that a mask allows, and the people who may exist in addition.
@@ -188,9 +188,9 @@ def _split(batch: Batch, plan: Plan) -> Batch:
 def _parts_of_counts(counts: CountColumns, numbers: Numbers) -> Iterator[_Part]:
     """The people in columns of counts, by level; a text that is not a number is kept.
 
-    If a row has a `total` and a count is missing, the level of all people outside the other counts
-    is unknown. A masked count (with a total) means that some people have a hidden level. A masked
-    total, or a masked count without a total, means that some people may not exist.
+    If a row has a `total` but lacks a count, the people outside its other counts have an unknown
+    level. If a count is masked in a row with a total, some people have a hidden level. If the total
+    is masked, or a count is masked in a row without a total, some people may not exist.
     """
     plan = numbers.plan
     bounds = {level: _bound(name, numbers) for level, name in counts.levels.items()}
@@ -244,7 +244,7 @@ def _bound(column: str, numbers: Numbers) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
 
 
 def _written(number: pl.Expr, numbers: Numbers) -> pl.Expr:
-    """A number as a text in the notation of the files, because it is read as such a text later."""
+    """A number as a text in the notation of the files, in which it is read later."""
     return number.cast(pl.String).str.replace(".", numbers.plan.format.decimal, literal=True)
 
 
@@ -270,17 +270,11 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
     for name, model in models.items():
         if isinstance(model, PropensityModel):
             chance = (1 / (1 + (-pl.col(own(f"{name} 0"))).exp())).round(SCORE_DECIMALS)
-            passed = pl.lit(0, pl.Int64)
-            for edge in model.edges:
-                passed = passed + (chance >= edge).cast(pl.Int64)
-            places[name] = pl.when(chance.is_between(*model.support)).then(passed)
+            passed = pl.sum_horizontal(pl.lit(0), *(chance >= edge for edge in model.edges))
+            places[name] = pl.when(chance.is_between(*model.support)).then(passed.cast(pl.Int64))
             continue
         distances = [pl.col(own(f"{name} {number}")) for number in range(len(model.scores))]
-        nearest: pl.Expr = pl.lit(None, pl.Int64)
-        for number, distance in reversed([*enumerate(distances)]):
-            is_nearest = distance == pl.min_horizontal(distances)
-            nearest = pl.when(is_nearest).then(pl.lit(number, pl.Int64)).otherwise(nearest)
-        places[name] = nearest
+        places[name] = pl.concat_list(distances).list.arg_min().cast(pl.Int64)
     frame = frame.with_columns(place.alias(name) for name, place in places.items())
     frame = frame.with_columns(
         _look_up(pl.col(name), range(len(model.levels)), model.levels).alias(name)
@@ -291,7 +285,7 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
 
 
 def category(column: str, numbers: Numbers) -> pl.Expr:
-    """The level of a categorical feature as a text; null if it is missing."""
+    """The level of a categorical feature as a text; null if the level is missing."""
     level = _level(column, numbers)
     return pl.when(~level.is_in(["", *numbers.plan.tokens])).then(level)
 
@@ -299,9 +293,9 @@ def category(column: str, numbers: Numbers) -> pl.Expr:
 def _look_up(
     value: pl.Expr, keys: Sequence[Key], values: Sequence[float] | Sequence[str]
 ) -> pl.Expr:
-    """The value for each key; null for other texts.
+    """The value for each key; null for all other values of the column.
 
-    It works on chunks, because `replace_strict` of an expression needs the whole column in memory.
+    Chunks are converted one by one: `replace_strict` of an expression needs the column in memory.
     """
     dtype = pl.Float64() if isinstance(values[0], float) else pl.String()
     table = dict(zip(keys, values, strict=True))

@@ -42,7 +42,8 @@ def kept_by(
 ) -> Ints | None:
     """Whether the filter of a plan keeps each row: 1, 0, or -1 if it cannot decide.
 
-    The rows are `codes` of `texts`, by column. None if the filter cannot be applied to them.
+    `codes` are the indexes in `texts` of the rows' values, by column. The result is None if the
+    filter cannot be applied to the texts.
     """
     columns = {
         name: pl.Series(known, dtype=pl.String)[codes[name]] for name, known in texts.items()
@@ -61,7 +62,7 @@ def kept_by(
 
 
 def _mark_alike(texts: Collection[str], letters: str, column: pl.Series) -> pl.Series:
-    """Marks values that look like one of the texts but differ; `letters` changes the case."""
+    """Marks values that look like a text in `texts` but differ; `letters` changes their case."""
     looks = {*map(lookalike, texts)}
     change = {"Lowercase": str.lower, "Uppercase": str.upper}.get(letters, str)
     values = column.drop_nulls().unique().to_list()
@@ -99,7 +100,7 @@ _WITH_OFFSET = rf"^\s*{_MOMENT}\s*(?:(Z)|([+-]\d{{2}}):?(\d{{2}}))\s*$"
 
 
 class Numbers:
-    """The numbers, dates and texts in a batch, as a plan reads them; it also finds wrong texts."""
+    """The numbers, dates and texts in a batch, as a plan reads them. Also finds wrong texts."""
 
     def __init__(self, batch: Batch, plan: Plan) -> None:
         self.batch = batch
@@ -143,12 +144,12 @@ class Numbers:
 
     @property
     def kept(self) -> pl.Expr:
-        """Whether the filter keeps a row; null if it cannot decide. It reads `filtered` columns."""
+        """Whether the filter keeps a row, from the `filtered` columns; null if it cannot decide."""
         return pl.lit(value=True) if self.rule is None else self.rule.expression
 
     @property
     def filtered(self) -> Iterator[pl.Expr]:
-        """The columns of the filter, as numbers or dates if it compares them; missing is null."""
+        """The columns of the filter, as the numbers or dates that it compares; null if missing."""
         rule = self.rule
         for name in sorted(rule.columns) if rule else ():
             assert rule is not None
@@ -170,7 +171,7 @@ class Numbers:
     def present(self, column: str) -> pl.Expr:
         """The column with null for NaN and missing tokens.
 
-        If the spec declares notations of dates for it, dates are written as 2024-12-31.
+        If the spec declares notations of dates for the column, dates are written as 2024-12-31.
         """
         raw = pl.col(column)
         dtype = self.batch.schema[column]
@@ -296,13 +297,13 @@ class Numbers:
     def counters(self) -> dict[str, tuple[str, bool]]:
         """The names of the columns that count bad rows.
 
-        The value is the column that is checked, and whether it is checked for the filter.
+        The value for a name is the column that is checked, and whether the filter needs the check.
         """
         checks = [(name, True) for name in self.compared] + [(name, False) for name in self.columns]
         return {own(f"bad{number}"): check for number, check in enumerate(checks)}
 
     def bad_rows(self) -> Iterator[pl.Expr]:
-        """The columns of `counters`: the number of bad rows that each row represents."""
+        """The columns of `counters`. They have the number of bad rows that each row represents."""
         for name, (column, in_filter) in self.counters.items():
             is_sound = self.comparable(column) if in_filter else self.sound(column)
             yield ((~is_sound).cast(pl.Int64) * self.batch.rows).alias(name)
@@ -310,7 +311,7 @@ class Numbers:
     def refuse(self, counted: pl.DataFrame) -> None:
         """Raises `DataError` for the first column in `counters` that has bad rows.
 
-        Rows that the filter drops are ignored, except in columns that the filter cannot compare.
+        Rows that the filter drops are ignored, except for values that the filter cannot compare.
         """
         kept = counted.filter(pl.col(own("kept")).ne_missing(0))
         for name, (column, in_filter) in self.counters.items():
@@ -334,7 +335,10 @@ class Numbers:
             )
 
     def _find_dated(self, column: str) -> str | None:
-        """The column of dates of an age or period; for dates in the filter, the column itself."""
+        """The column of dates of an age or period; for dates in the filter, the column itself.
+
+        None for all other columns.
+        """
         born = {
             made.name: made.columns[0]
             for made in self.plan.derived
@@ -344,7 +348,7 @@ class Numbers:
         return column if is_dated else born.get(column)
 
     def _describe_bad(self, column: str, *, in_filter: bool) -> tuple[str, str]:
-        """The fault of bad rows in words, and the column."""
+        """The fault of bad rows, and the column of the fault, in words."""
         what, where, dated = "no number", f"in the column {column!r}", self._find_dated(column)
         if dated is not None:
             notations = dict(self.plan.format.dates).get(dated, ("YYYY-MM-DD",))
@@ -405,7 +409,7 @@ class Numbers:
 
 
 def in_utc(text: pl.Expr) -> pl.Expr:
-    """The texts, with dates and times that have an offset from UTC converted to UTC."""
+    """The texts, in which dates and times with an offset from UTC are converted to UTC."""
     part = text.str.extract_groups(_WITH_OFFSET).struct.field
     offset = pl.coalesce(pl.concat_str(part("5"), part("6")), pl.lit("+0000"))
     moment = pl.concat_str(

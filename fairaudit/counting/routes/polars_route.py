@@ -1,4 +1,4 @@
-"""Polars route: counts any data by a lazy, streaming `group_by`, and finds rows with a fault.
+"""Polars route: counts any data by a lazy, streaming `group_by`, and finds the rows of faults.
 
 The same pass also counts scores and extra tables, chunk by chunk. All sums are exact integers.
 """
@@ -82,7 +82,8 @@ class FoundRow(Frozen):
 def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | None:
     """The first row with the fault in `seek`, in the order of the data; None if it is not found.
 
-    All rows are searched if the filter cannot compare the value; otherwise, the rows that it keeps.
+    If the filter cannot compare the value, all rows are searched; otherwise, only the rows that the
+    filter keeps are searched.
     """
     batch = data if isinstance(data, Batch) else batches([data], plan.format.separator)[0]
     # Number the rows first: `prepare` may split a row with several counts into several rows.
@@ -141,9 +142,9 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | No
 def estimated_cells(file: SourceFile, plan: Plan) -> float:
     """The estimated number of cells of a plan, from the first rows of a file.
 
-    It is the number of cells in these rows, plus an estimate of all others from the numbers of
-    cells with one and two rows: Chao (1984), Nonparametric estimation of the number of classes in a
-    population, Scandinavian Journal of Statistics 11:265, bias-corrected.
+    This is the number of cells in the first rows, plus an estimate of all other cells from the
+    numbers of cells with one row and with two rows: Chao (1984), Nonparametric estimation of the
+    number of classes in a population, Scandinavian Journal of Statistics 11:265, bias-corrected.
     """
     (batch,) = batches([file], plan.format.separator)
     sample = Batch(batch.frame.head(_SAMPLE), batch.schema, batch.names)
@@ -193,7 +194,7 @@ def _count(numbers: Numbers, progress: Progress) -> PartialCounts:
 def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
     batch, plan = numbers.batch, numbers.plan
     for number, key in enumerate(plan.every_key):
-        # The original level, or the code of the interval; null if it is missing.
+        # The original level, or the code of the interval; null if the value is missing.
         dtype, level = batch.schema[key.column], pl.col(key.column)
         if not (dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS):
             raise DataError(
@@ -313,7 +314,7 @@ def _counted_by(
 
 
 def interval(key: Key, numbers: Numbers) -> pl.Expr:
-    """The code of the interval of each number (how many edges it passes); null if missing."""
+    """The code of each number's interval (the number of edges that it passes); null if missing."""
     dtype, value = numbers.batch.schema[key.column], numbers.value(key.column)
     starts = find_starts(key, single=dtype == pl.Float32)
 
@@ -336,7 +337,7 @@ def intervals_of_texts(key: Key, texts: Sequence[Level], plan: Plan) -> Ints | N
 
 
 def _parts_of(name: SumName) -> dict[int, pl.Expr]:
-    """The parts to add up for a number, by the bits to shift them left; each fits into 64 bits."""
+    """The parts (of 64 bits) that are added up for a sum, by the bits to shift each part left."""
     kind, *columns = name
     fixed = [pl.col(own(f"fixed {column}")) for column in columns]
     match kind:

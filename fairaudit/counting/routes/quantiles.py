@@ -54,7 +54,7 @@ def cuts(
 
 
 class _Values:
-    """The values of a column in the rows that the filter keeps, with the people of each."""
+    """The values of a column in the rows that the filter keeps, with the people of each value."""
 
     def __init__(self, data: Sequence[SourceFile] | Batch, plan: Plan, column: str) -> None:
         if isinstance(data, Batch):
@@ -78,10 +78,10 @@ class _Values:
         self.people = self.count(pl.lit(value=True))
 
     def find_quantile(self, share: Fraction, below: int, parts: pl.DataFrame) -> Cut:
-        """The smallest value such that at least this share of the people is at or below it.
+        """The smallest value such that at least `share` of the people is at or below the value.
 
-        `parts` are bins of values, one of which contains it; `below` is the number of people below
-        all of them.
+        `parts` are bins of values; one bin contains the result. `below` is the number of people
+        below all bins.
         """
         wanted = -(-share.numerator * self.people // share.denominator)
         while True:
@@ -106,7 +106,7 @@ class _Values:
         return self.group(inside, part_of)
 
     def count(self, where: pl.Expr) -> int:
-        """The number of people with values that fulfil a condition."""
+        """The number of people whose values fulfil a condition."""
         people = pl.col("people").filter(where).cast(pl.Int128).sum()
         return int(collect(self.frame.select(people), self._batch).item())
 

@@ -1,6 +1,6 @@
 """Rows that repeat a person: one pass over the ids finds them, and all other passes ignore them.
 
-If the spec names no column of ids, a notice reports a column that looks like ids with repeats.
+If the spec names no column of ids, a notice reports a column that looks like repeated ids.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def leave_out(ready: Sequence[SourceFile], plan: Plan, repeats: Repeats) -> list
 def find_repeats(
     data: Sequence[Batch], plan: Plan, repeats: Repeats
 ) -> tuple[list[tuple[int, ...]], tuple[Notice, ...]]:
-    """The numbers (from 0) of the rows in each batch that repeat a person, and notices on them.
+    """The numbers (from 0) of the rows in each batch that repeat a person, and notices on the rows.
 
     Rows that the filter drops are ignored.
     """
@@ -103,7 +103,7 @@ def find_repeats(
 
 
 def _tell_left_out(rows: pl.DataFrame, kept: int, plan: Plan, of: str) -> Iterator[Notice]:
-    """Notices on rows of people with several: how many leave each group, and who has several."""
+    """Notices on the rows that each group loses, and on people with rows in several groups."""
     left_out, groups, several = rows.filter(~pl.col(_KEPT)), "", list[str]()
     for name, column in ((name, own(f"group {name}")) for name in plan.groups):
         counted = left_out.drop_nulls(column).group_by(column).len(_PLACE)
@@ -187,7 +187,7 @@ def _read_first(data: Sequence[Batch], columns: pl.Expr) -> pl.LazyFrame:
 
 
 def _tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]:
-    """A notice on the first column that looks like ids of people; less than half may repeat."""
+    """A notice on the first column of `ids` in which less than half of the rows repeat a value."""
     rows = _read_first(data, pl.col(*ids).cast(pl.String))
     lacking = (pl.col(name).null_count().alias(own(name)) for name in ids)
     query = rows.select(pl.len().alias(_PLACE), pl.col(*ids).n_unique(), *lacking)

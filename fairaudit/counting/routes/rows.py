@@ -1,8 +1,8 @@
 """Reads people one by one, with their features and scores, for metrics of individuals.
 
-Each row belongs to the raw cell (combination of levels in the data) in which it was counted. So its
-groups, its outcome and its missing values are treated as in the counts. To save memory, people who
-are equal in all values are one entry with a count (`counting/raw_rows.py`).
+Each row belongs to the raw cell (combination of levels in the data) in which it was counted. So the
+groups, the outcome and the missing values of a row are treated as in the counts. To save memory,
+people who are equal in all values are one entry with a count (`counting/raw_rows.py`).
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class RowGroups:
         return np.concatenate([*hashes])
 
     def _halve(self, profiles: Hashes, most: int) -> None:
-        """Drops half of the entries at a time, until at most `most` of these profiles are left."""
+        """Drops half of the entries at a time, until at most `most` of `profiles` are left."""
         self.halvings = choose_halvings(profiles, most, self.halvings)
         for frames in self.parts:
             for place, frame in enumerate(frames):
@@ -159,7 +159,7 @@ class RowGroups:
 
 
 def mix(hashes: Hashes, values: Hashes) -> Hashes:
-    """The hash of each pair of a hash and a value; (a, b) and (b, a) have different hashes."""
+    """The hash of each pair of a hash and a value; the pairs (a, b) and (b, a) differ in hash."""
     return hash_rows(hashes ^ values, SEED)
 
 
@@ -202,7 +202,7 @@ def read_rows(
 def _read_batch(
     batch: Batch, places: pl.DataFrame, collected: RowGroups, first: int, progress: Progress
 ) -> int:
-    """Adds the people in a batch whom the filter keeps; returns the number of all rows in it."""
+    """Adds the people in a batch whom the filter keeps; returns the number of rows in the batch."""
     plan, similarity = collected.counts.plan, collected.plan.similarity
     numbers = prepare(batch, plan)
     columns: dict[str, pl.Expr] = {}
@@ -232,7 +232,7 @@ def _read_batch(
     lock = threading.Lock()
 
     def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
-        """Adds the kept rows of a chunk, and returns the number of all rows in it."""
+        """Adds the kept rows of a chunk, and returns the number of all rows in the chunk."""
         progress.advance(rows.height, "rows")
         audited = rows.filter(pl.col(own("kept")))
         if keys:

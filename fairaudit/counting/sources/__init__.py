@@ -1,7 +1,8 @@
 """Readers of data: files, cloud stores, table formats, databases and data frames.
 
-This module has what all of them share: `SourceFile` (a data file), `Reader` (the functions of the
-module of a file format), temporary copies, threads and the check of memory before a pass.
+This module has the parts that all readers share: `SourceFile` (a data file), `Reader` (the
+functions in the module of a file format), temporary copies, threads, and the check of memory before
+a pass.
 """
 
 from __future__ import annotations
@@ -71,14 +72,15 @@ class Frame:
 class SourceFile(Frozen):
     """A data file: its name in reports (`file`), the `path` to read it from, and its columns.
 
-    `form` is its format, None for a data frame. `layout` and `types` are from the footer of a
+    `form` is the file format; None for a data frame. `layout` and `types` are from the footer of a
     Parquet file; columns of CSV files are texts. `partitions` are columns from the names of
-    folders. The pages of `unproven` columns are not checked yet: only the native route may read
-    them, because it checks them. `repeated` are the rows (from 0) that repeat a person and are left
-    out; None before the search for them. `notices` are those on repeated rows.
+    folders, with their values. The pages of `unproven` columns are not checked yet: only the native
+    route may read these pages, because it checks them. `repeated` are the numbers (from 0) of the
+    rows that repeat a person, which are left out; None before these rows were searched. `notices`
+    are the notices on these rows.
 
     After the check, `records` is the number of rows, without `blank` lines; all passes must count
-    as many. `counts` is a plan with its counts, if the check also counted the file.
+    this number of rows. `counts` is a plan with its counts, if the check also counted the file.
     """
 
     file: DataFile
@@ -97,7 +99,7 @@ class SourceFile(Frozen):
 
     @property
     def kind(self) -> str:
-        """The name of its format."""
+        """The name of the file format; `frame` for a data frame."""
         return self.form.name if self.form else "frame"
 
     def with_lines(self, lines: int) -> SourceFile:
@@ -106,7 +108,7 @@ class SourceFile(Frozen):
 
     @property
     def unpacked_size(self) -> int | None:
-        """The number of bytes of its text; None for a compressed file."""
+        """The size in bytes; None for a compressed file, whose decompressed size is unknown."""
         return None if find_compression(self.path) else self.path.stat().st_size
 
 
@@ -119,12 +121,12 @@ class Reader(Protocol):
     def check_file(
         self, file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
     ) -> SourceFile:
-        """The file, after everything in it that these plans need was checked."""
+        """The file after a check of everything that the plans read."""
 
     def read_first(
         self, file: SourceFile, names: Sequence[str], separator: str, most: int
     ) -> Sequence[Sequence[Hashable]] | None:
-        """The values of columns in the first `most` rows; None if only Polars can read them."""
+        """The values of columns in the first `most` rows; None if only Polars can read the rows."""
 
     def read_schema(self, file: SourceFile) -> Mapping[str, pl.DataType]:
         """The columns of a file with their types."""
@@ -201,8 +203,8 @@ def open_bytes(path: Path) -> io.BufferedReader:
 class _Inflated(io.RawIOBase):
     """The decompressed bytes of a gzip file; ISA-L takes two fifths of the time of zlib.
 
-    Raises `OSError` for a damaged file. Also refuses zeros after the end and unknown flags, because
-    Polars, which may read the file next, refuses them.
+    Raises `OSError` for a damaged file, and for zeros after the end and unknown flags: Polars may
+    read the file next, and refuses both.
     """
 
     def __init__(self, path: Path) -> None:
@@ -302,7 +304,7 @@ _MOST_OPEN = 100
 
 
 class Copies(contextlib.ExitStack):
-    """Temporary copies of data, which are deleted when it is closed.
+    """Temporary copies of data, which are deleted when this object is closed.
 
     The copies are files without a name if the system supports them. Such files also disappear if a
     signal or an abort ends the process.
@@ -324,7 +326,7 @@ class Copies(contextlib.ExitStack):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         nameless = tempfile.TemporaryFile()  # noqa: SIM115  # kept open until the pass is over
         self.callback(_close, nameless)
-        # Any process of ours can open this path, and reads the file from its beginning.
+        # Any process of the same user can open this path, and then reads the file from its start.
         path = Path(f"/proc/{os.getpid()}/fd/{nameless.fileno()}")
         if path.exists():
             return nameless, path

@@ -24,15 +24,15 @@ ROW = own(own("row"))
 """The column with the number of a row in its file."""
 
 OBSERVED, UNKNOWN_LEVEL, POSSIBLE = range(3)
-"""Kinds of people in rows with masked counts: observed, with a hidden level, may not exist."""
+"""Kinds of people in rows with masked counts: observed, level is hidden, existence is uncertain."""
 
 
 class Batch(Frozen):
     """Files with the same columns and types, or rows of another source, as one lazy frame.
 
-    If the rows were grouped before, the column `times` is the number of rows that each represents.
-    With `is_split`, the rows were split by masked counts, and the column `kind` has the kind of
-    people of each row.
+    If equal rows were grouped, the column `times` has the number of data rows that each row
+    represents; otherwise `times` is None. With `is_split`, the rows were split by masked counts,
+    and the column `kind` has the kind of people of each row.
     """
 
     frame: pl.LazyFrame
@@ -52,7 +52,7 @@ def batches(sources: Sequence[SourceFile], separator: str) -> list[Batch]:
     grouped: dict[tuple[object, ...], list[tuple[SourceFile, Mapping[str, pl.DataType]]]] = {}
     for file in sources:
         schema = reader_of(file.form).read_schema(file)
-        # A file with rows to leave out is a separate batch: its row numbers are within one file.
+        # A file with rows to leave out is a separate batch: row numbers begin again in each file.
         alone = file.file.path if file.repeated else None
         key = (file.kind, alone, *((name, str(dtype)) for name, dtype in schema.items()))
         grouped.setdefault(key, []).append((file, schema))
@@ -95,7 +95,7 @@ def read_date(text: pl.Expr, notations: Iterable[str]) -> pl.Expr:
 
 
 def hint_dates(form: CsvFormat, column: str) -> str:
-    """The remedy for texts in a column that are not dates in its notation."""
+    """The remedy for texts in a column of dates that are not in the notation of the column."""
     if declared := dict(form.dates).get(column):
         written = " or ".join(declared)
         return f"`dates` says that they are written as {written}: correct it, or the data"

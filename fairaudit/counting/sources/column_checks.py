@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairaudit.counting.filter import Filter
 
 READABLE = "cast it before the audit, for example to decimal128, double or string"
-"""The hint for a column with a type that cannot be read."""
+"""The hint in errors for a column whose type cannot be read."""
 
 FIRST_ROWS = 100_000
 """The number of rows that are searched for people who count several times."""
@@ -97,7 +97,7 @@ def is_pattern(name: str) -> bool:
 
 
 def is_like_id(name: str) -> bool:
-    """Whether the name of a column is like that of an id of people or rows.
+    """Whether the name of a column looks like an id of people or rows.
 
     >>> [name for name in ("candidate_id", "PersonID", "paid", "uuid") if is_like_id(name)]
     ['candidate_id', 'PersonID', 'uuid']
@@ -113,9 +113,9 @@ def split_words(name: str) -> list[str]:
 def find_unused(plan: Plan, header: Sequence[str]) -> tuple[str, ...]:
     """Columns that may show that people count several times.
 
-    If the plan names a column of ids, it is this column. Otherwise, it is every unused column of a
-    table of counts (such a column may mark rows of totals), or unused columns that are named like
-    ids.
+    If the plan names a column of ids, the result is this column. For a table of counts, the result
+    is all unused columns, because an unused column may mark rows of totals. For other data, the
+    result is the unused columns whose names look like ids.
     """
     if plan.repeats is not None:
         return (plan.repeats.id,)
@@ -169,7 +169,7 @@ def _types_that_differ(sources: Sequence[SourceFile], columns: Iterable[str]) ->
 
 
 def parse_filter(plan: Plan) -> Filter | None:
-    """The parsed filter of a plan, if any; it may still be impossible to apply to the data."""
+    """The parsed filter of a plan, or None. The data may still lack what the filter needs."""
     if plan.filter is None:
         return None
     from fairaudit.counting import filter as filters
@@ -184,7 +184,7 @@ def filter_columns(plan: Plan) -> frozenset[str]:
 
 
 def find_repeated(header: Sequence[str], needed: Iterable[str]) -> Mapping[str, list[int]]:
-    """The indexes of each needed column with a name that is repeated in the header."""
+    """For each needed name that the header repeats, the indexes of the columns with the name."""
     times = Counter(header)
     return {
         name: [place for place, other in enumerate(header) if other == name]
@@ -227,7 +227,7 @@ def find_difference(frame: pl.LazyFrame) -> int | None:
 
 
 def refuse_different(name: str, path: str, spot: str) -> DataError:
-    """The error of columns with the same name that differ; it does not show their values."""
+    """The error for columns with the same name that differ, without the values of the columns."""
     what = f"several columns are named {quoted(name)}, and differ"
     return DataError(
         f"{path}{spot}: {what} in this row first",

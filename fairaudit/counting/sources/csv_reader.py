@@ -36,7 +36,7 @@ _QUOTED_ON_MORE_LINES = r'"(?:[^"]|"")*"'
 
 
 def record(separator: str, more: str, *, multiline: bool = False) -> str:
-    """A regular expression for a whole record; `more` repeats the fields after the first."""
+    """A regular expression for a whole record; `more` quantifies the fields after the first."""
     mark = re.escape(separator)
     quoted = _QUOTED_ON_MORE_LINES if multiline else QUOTED
     field = rf'(?:{quoted}|[^"\r\n{mark}]*)'
@@ -165,14 +165,14 @@ def count_titles(lines: Iterable[str], separator: str) -> int:
 
 
 def find_width(rows: Iterable[Sequence[str]]) -> int:
-    """The most common number of fields in a row; the first one if several are equally common."""
+    """The most common number of fields in a row; the first number if several are equally common."""
     return next((width for width, _ in Counter(map(len, filter(None, rows))).most_common(1)), 0)
 
 
 def is_title(row: Sequence[str], width: int) -> bool:
-    """Whether a line is a title, not a row with `width` fields: one text, blank, or too short.
+    """Whether a line is a title, not a row of `width` fields: blank, too short, or with one text.
 
-    A header may have one name less than the rows, if the first column has names of rows.
+    A header may have one name less than the rows have fields, if the first column names the rows.
     """
     return width > 1 and (
         not any(row[1:]) or (width > 2 and sum(map(bool, row)) < 2) or len(row) < width - 1
@@ -184,7 +184,7 @@ def read_first(
 ) -> list[list[str]] | None:
     """The texts of columns in the first rows of a checked file, a list for each column.
 
-    None if the CSV reader of Python cannot read them.
+    None if the CSV reader of Python cannot read the rows.
     """
     places = [file.header.index(name) for name in names]
     with io.TextIOWrapper(open_bytes(file.path), encoding="utf-8-sig", newline="") as text:
@@ -241,7 +241,7 @@ def lines_of(file: SourceFile) -> Iterator[str]:
 
 
 def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
-    """The error of a file that is not in the declared encoding, with its first such line."""
+    """The error of a file that is not in the declared encoding, with the first faulty line."""
     where = ""
     try:
         with open_bytes(file.path) as stream:
@@ -249,7 +249,7 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
                 try:
                     line.decode(encoding)
                 except UnicodeError:
-                    # With 2 or 4 bytes per character, these lines are not the lines of the text.
+                    # With 2 or 4 bytes per character, lines of bytes are not lines of the text.
                     where = "" if b"\0" in line else f":{number}"
                     break
     except (OSError, ValueError):
@@ -261,7 +261,7 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
 
 
 _COUNTABLE = 200
-"""Up to this number of fields, a regular expression also counts them: twice as fast."""
+"""Up to this number of fields, a regular expression also counts the fields: twice as fast."""
 
 
 def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:

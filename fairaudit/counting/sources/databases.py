@@ -1,8 +1,9 @@
 """Database tables: types of columns, the SQL query for a plan, reading of its result, errors.
 
-A database only groups rows: it returns each combination of values with its number of rows. All else
-(missing values, cuts, weights) is done here, so the counts equal those of the same rows in a file.
-If a number is only cut into intervals, the database returns the smallest number of each interval.
+A database only groups rows: it returns each combination of values with its number of rows. All
+other work (missing values, cuts, weights) is done here, so a table and a file with the same rows
+have the same counts. If a column of numbers is only cut into intervals, the database returns the
+smallest number of each interval.
 
 A client may change values: for example, it may convert the type money of PostgreSQL to cents. So
 fairaudit uses the types that the server names. Values that a client may change are sent as texts,
@@ -85,11 +86,10 @@ _PARSERS: dict[pl.DataType, Callable[[pl.Series], pl.Series]] = {
 
 
 class Reading(Frozen):
-    """How columns of some `types` of a database are read; an empty text means all other types.
+    """How columns of some database types are read; `types` names the types ("": all other types).
 
     The query asks for `value`, such as a cast of the column; with `by_text`, it asks for the text
-    of the value. `dtype` is the type in Polars. `name` is the server's name of the type of a
-    column.
+    of the value. `dtype` is the type in Polars. `name` is the server's name of a column's type.
     """
 
     types: str
@@ -187,11 +187,11 @@ def read_type(name: str, engine: str) -> Reading:
 
 
 Query = Callable[[str, OnProgress | None], pl.DataFrame]
-"""A function that runs a query in the transaction, and calls its second argument on progress."""
+"""A function that runs a query in the transaction; its second argument is called on progress."""
 
 
 class Table(Frozen):
-    """An open table: its columns, its number of rows, its `source` after FROM, its connection."""
+    """An open table: its columns (`schema`), its number of rows, its `source` (text after FROM)."""
 
     data: Database
     source: str
@@ -282,10 +282,11 @@ class Table(Frozen):
         return Batch(frame.lazy(), dict(frame.schema), (self.data.name,), times=own(_TIMES))
 
     def _write(self, plan: Plan, needed: Sequence[str], cut: Mapping[str, Key]) -> str:
-        """The query that groups by the columns; `cut` columns by their intervals.
+        """The query that groups by the `needed` columns; columns in `cut` are grouped by interval.
 
-        For a cut column, the query returns the smallest number of each group. For floats, it also
-        returns the largest, after all other columns: NaN may be the smallest or the largest number.
+        For a cut column, the query returns the smallest number of each group. For floats, the query
+        also returns the largest number, after all other columns: NaN may be the smallest or the
+        largest number.
         """
         shown, grouped, greatest = [], [], []
         for name in needed:
@@ -308,12 +309,12 @@ class Table(Frozen):
         return f"SELECT {', '.join(shown)} FROM {self.source}{by}{limit}"
 
     def _leave(self, column: Reading, value: str) -> str:
-        """The expression for a value of a column in the result."""
+        """The SQL expression with which the query returns the `value` of a column."""
         value = self.dialect.as_text.format(value) if column.by_text else value
         return self.dialect.exact_text.format(value) if column.dtype == pl.String else value
 
     def _interval(self, key: Key, plan: Plan) -> str:
-        """The code of a number's interval; null, NaN and missing numbers have codes below 0."""
+        """The SQL for the code of a number's interval; codes below 0 mean null, NaN or missing."""
         dtype = self.schema[key.column].dtype
         column = self.schema[key.column].value.format(self.dialect.quoted(key.column))
         kind = self.dialect.single if dtype == pl.Float32 else self.dialect.double
@@ -333,7 +334,7 @@ class Table(Frozen):
 
 
 def _count_passed(tests: Sequence[str], before: int) -> str:
-    """How many of the ascending tests a number passes, by halving: databases limit the depth."""
+    """The SQL for the number of ascending `tests` that are true, nested as little as possible."""
     if not tests:
         return str(before)
     half = len(tests) // 2

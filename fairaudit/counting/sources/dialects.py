@@ -41,9 +41,10 @@ ColumnTypes = list[tuple[str, str]]
 
 
 class Link(NamedTuple):
-    """A connection: `ask` runs a query, `name_types` returns the columns of a table or subquery.
+    """A connection to a database.
 
-    The second argument of `ask` is the number of seconds after which the query fails, if any.
+    `ask` runs a query. Its second argument is the number of seconds after which the query fails;
+    None without a limit. `name_types` returns the columns and types of a table or subquery.
     """
 
     ask: Callable[[str, float | None, OnProgress | None], pa.Table]
@@ -53,9 +54,10 @@ class Link(NamedTuple):
 class Database(Frozen):
     """The address of a table or query in a database, such as `duckdb:///lake.db?table=loans`.
 
-    A relative path starts from `base`. An address cannot contain a password; drivers read it from
-    the usual variables or files. `opened` is the open table of an engine. `timeout` is the limit in
-    seconds for all queries of an audit; None without a limit.
+    A relative path starts from `base`. An address cannot contain a password; drivers read passwords
+    from the usual variables or files. `opened` is the open table of an engine; None if the table is
+    not open. `timeout` is the limit in seconds for all queries of an audit together; None without a
+    limit.
     """
 
     entry: str
@@ -120,7 +122,7 @@ class Database(Frozen):
         return () if self.path is None else (self.path,)
 
     def address_with(self, defaults: Mapping[str, str]) -> str:
-        """The address for a driver: without `table` and `query`, with missing `defaults`."""
+        """The address for a driver: without `table` and `query`, with any missing `defaults`."""
         own = _pairs(urlsplit(self.entry).query)
         others = {k: v for k, v in own.items() if k not in {"table", "query"}}
         query = urlencode({**defaults, **others}, quote_via=quote)  # for libpq a + is not a space
@@ -157,14 +159,14 @@ class Database(Frozen):
 
 
 class Dialect:
-    """A kind of database: the `package` that connects to it, and its own words of SQL."""
+    """A kind of database: the `package` that connects to it, and its variants of SQL."""
 
     title: str
     package: str
     install: str
     """The argument of `pip install`."""
     is_nan: str | None = None
-    """A test whether a number is NaN; None if unknown: then the database does not cut numbers."""
+    """A test whether a number is NaN. None if unknown; the database then does not cut numbers."""
     quote: str = '"'
     double: str = "DOUBLE PRECISION"
     single: str = "REAL"
@@ -236,7 +238,7 @@ def _find_file(data: Database) -> Path | None:
 
 
 def _describe(statement: str, source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
-    """The types of the columns, by a statement whose result begins with name and type."""
+    """The types of the columns, from a statement whose first result columns are name and type."""
     names, types, *_ = ask(statement.format(source)).to_pydict().values()
     return [*zip(names, types, strict=True)]
 
@@ -251,9 +253,9 @@ def _distrust_statistics(link: Any) -> None:  # noqa: ANN401  # its package may 
 
 @contextmanager
 def _repeated(action: Callable[[], object], after: float = 0.0) -> Iterator[None]:
-    """Repeats an action until the block ends; begins `after` a number of seconds.
+    """Repeats an action until the `with` block ends; the first call is after `after` seconds.
 
-    An interrupt has no effect before the query begins. So one call would not be enough.
+    A single call would not be enough: an interrupt has no effect before the query begins.
     """
     ended = threading.Event()
 
@@ -300,7 +302,7 @@ class _PostgreSQL(Dialect):
                     cursor.execute(text)
                     return cursor.fetch_arrow_table()
                 except dbapi.Error:
-                    link.rollback()  # else the server would refuse the next query, for table names
+                    link.rollback()  # otherwise the server would refuse the query for table names
                     raise
 
             def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
@@ -355,7 +357,7 @@ _MYSQL_TYPES = {
     8: "BIGINT", 9: "MEDIUMINT", 10: "DATE", 11: "TIME", 12: "DATETIME", 13: "YEAR", 16: "BIT",
     245: "JSON", 246: "DECIMAL", 255: "GEOMETRY",
 }  # fmt: skip
-"""The types by their numbers in the protocol; other numbers are texts or bytes."""
+"""The types by their numbers in the protocol; all other numbers mean texts or bytes."""
 
 
 class _SQLite(Dialect):
@@ -379,7 +381,7 @@ class _SQLite(Dialect):
                     return _to_table(link.execute(text))
 
             def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
-                # The types of the values: in SQLite, values may differ from the declared type.
+                # In SQLite, values may differ from the declared type: ask for the types of values.
                 names = query(f"SELECT * FROM {source} LIMIT 0").column_names
                 columns = ", ".join(_SQLITE_TYPES.format(self.quoted(name)) for name in names)
                 types = []
@@ -432,7 +434,8 @@ class _ClickHouse(Dialect):
 def _list_options(data: Database, user: str, secret: str) -> dict[str, Any]:
     """The arguments of a driver, from an address.
 
-    `user` is the driver's name of the user, `secret` the variable that has the password.
+    `user` is the driver's name for the argument with the user name. `secret` is the variable that
+    has the password.
     """
     address = urlsplit(data.address_with({}))
     given = {

@@ -23,13 +23,13 @@ def compare_files(
     *,
     may_repeat: bool,
 ) -> list[Notice]:
-    """Raises `DataError` if two files have the same rows; a notice if this is only possible.
+    """Raises `DataError` if two files have the same rows; returns a notice if this is uncertain.
 
     Rows are equal if all columns have the same text; the order of columns, the encoding, the
     compression and the format do not matter. Two formats may write the same value differently. So
-    for two formats with the same number of rows, there is a notice if the rows differ. Files
-    without rows are skipped. Files in folders of different partitions are not compared. With
-    `may_repeat`, equal files give a notice instead of an error.
+    two files of different formats give a notice if they have the same number of rows. Files without
+    rows are skipped. Files in folders of different partitions are not compared. With `may_repeat`,
+    equal files give a notice instead of an error.
     """
     pairs_read = zip(files, checked, strict=True)
     filled = [replace(file, records=read.records) for file, read in pairs_read if read.records]
@@ -73,9 +73,9 @@ def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[l
 
 
 def hash_rows(file: SourceFile, separator: str, most: int | None = None) -> str:
-    """A hash of all rows, or of the first `most`; of the bytes if a column cannot be read as text.
+    """A hash of the names of the columns, and of the rows (with `most`, of the first rows).
 
-    The names of the columns are part of it.
+    If a column cannot be read as text, the result is a hash of the bytes of the file.
     """
     import polars as pl  # not needed to count with the kernel
 

@@ -72,7 +72,8 @@ def copy_sheet(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
 def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
     """The sheet named `wanted`; without a name, the only sheet with rows.
 
-    Raises `UsageError` if python-calamine is not installed, `DataError` without such a sheet.
+    Raises `UsageError` if python-calamine is not installed, and `DataError` if there is not exactly
+    one sheet to read.
     """
     name = file.file.path
     try:
@@ -118,7 +119,7 @@ def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
 
 
 def _find_extent(sheet: IO[bytes]) -> tuple[int, int]:
-    """The numbers of the last row and column of a sheet, from its XML; 0 for other files."""
+    """The numbers of the last row and the last column in the XML of a sheet; 0 for other files."""
     rows, most, letters, rest = -1, 0, set[bytes](), b""
     is_at_end = False
     while not is_at_end:

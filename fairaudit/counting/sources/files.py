@@ -61,7 +61,7 @@ def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Not
     """The files that entries of `data` name, each once, and notices on files that are not read.
 
     Relative paths start at `base`. Raises `NothingToAudit` if a glob or folder has no data file,
-    `DataError` if a named file is missing.
+    and `DataError` if a named file is missing.
     """
     files: list[Path] = []
     notices: list[Notice] = []
@@ -136,7 +136,7 @@ def _find_named(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     try:
         path.stat()
     except FileNotFoundError as error:
-        # Suggest data files in its folder with a similar name before the first dot.
+        # Suggest data files of the folder whose names are similar up to the first dot.
         there = list[str]()
         with contextlib.suppress(OSError):
             found = (entry.name for entry in os.scandir(path.parent))
@@ -174,7 +174,7 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
 
 
 def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
-    """Raises `DataError` if files belong to a Delta or Iceberg table: some may not be current."""
+    """Raises `DataError` for files of a Delta or Iceberg table, because they may be out of date."""
     above = {folder for file in files for folder in Path(os.path.realpath(file)).parents}
     is_of_table = any(map(marks_table, files))
     for folder in above:
@@ -188,7 +188,7 @@ def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
 def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
     """The matches of a pattern below a folder, sorted; `*` does not match a dot at the start.
 
-    Unlike `glob`, it raises `OSError` for a folder without permission instead of skipping it.
+    This function raises `OSError` for a folder without permission, which `glob` would skip.
     """
     refuse_path(folder)
     if not parts:
@@ -218,7 +218,7 @@ def _folders(folder: Path, seen: set[str] | None = None) -> Iterator[Path]:
 
 
 def _entries(folder: Path, *, hidden: bool) -> list[os.DirEntry[str]]:
-    """The entries of a folder, sorted: only `hidden` ones (with a dot first), or only others."""
+    """The sorted entries of a folder: `hidden` entries (with a dot first), or all other entries."""
     refuse_path(folder)
     with os.scandir(folder) as entries:
         shown = [entry for entry in entries if entry.name.startswith(".") is hidden]

@@ -1,7 +1,7 @@
 """Data in memory (pandas, Polars, Arrow, other data frames, columns) as a lazy frame of Polars.
 
 Lazy data stays lazy: Polars, DuckDB and Arrow datasets return the columns that a pass reads, chunk
-by chunk. For other frames, only these columns are converted, one after the other.
+by chunk. In other frames, only the columns that a pass reads are converted, one after the other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def read_frame(data: Frame, plans: Sequence[Plan]) -> tuple[Batch, int, tuple[st
     """A data frame as a batch, its number of rows, and the names of all its columns.
 
     The batch has at least the columns that the plans read. The rows are counted separately, to
-    check the passes.
+    check the counts of the passes.
     """
     try:
         native = data.frame
@@ -102,7 +102,7 @@ def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple
 
 
 def _of_repeated(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]] | None:
-    """A pandas or Arrow frame with repeated names, each name once; None for other libraries."""
+    """A pandas or Arrow frame with each repeated column once; None for other libraries."""
     frame = data.frame
     if isinstance(frame, pa.Table):
         header = tuple(frame.column_names)
@@ -125,7 +125,7 @@ def _of_repeated(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tupl
 def _of_columns(
     names: Iterable[Any], column: Callable[[Any], Any], plans: Sequence[Plan]
 ) -> tuple[pl.LazyFrame, tuple[str, ...]]:
-    """The columns that plans read, converted one by one, as a frame; the names of all columns."""
+    """A frame of the columns that the plans read, and the names of all columns of the data."""
     by_text = {str(name): name for name in names}
     read = columns_read(plans)
     series = [read_column(text, column(by_text[text])) for text in by_text if text in read]
@@ -149,7 +149,7 @@ def refuse_other_order(columns: Mapping[Any, Any]) -> None:
     for name, values in columns.items():
         native = values.to_native() if isinstance(values, nw.Series) else values
         index: Any = getattr(native, "index", None)
-        if not hasattr(index, "equals"):  # the method `index` of a list is not an index
+        if not hasattr(index, "equals"):  # lists have a method `index`, which is not an index
             continue
         if first is None:
             first = str(name), index
@@ -210,7 +210,7 @@ def _refuse_unread(name: str, kind: object) -> None:
 
 
 def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401  # of any library
-    """The columns of a frame, series, dict or array; names that are missing are `base_0`, …."""
+    """The columns of a frame, series, dict or array; unnamed columns are named `base_0`, …."""
     if isinstance(features, Mapping):
         return {str(name): values for name, values in features.items()}
     if isinstance(features, np.ndarray | list | tuple):

@@ -40,10 +40,11 @@ class Snapshot(Frozen):
 
 
 class Place(Frozen):
-    """The folder of a table, on this machine or in a cloud `store`.
+    """The folder of a table, on this machine (`store` is None) or in a cloud `store`.
 
-    `path` is its path in the file system or store, `address` its address for the library of the
-    format. `endpoint` is the address of an S3 store that is not Amazon's.
+    `path` is the path of the folder in the file system or store. `address` is the address of the
+    folder for the library of the format. `endpoint` is the address of an S3 store that is not
+    Amazon's.
     """
 
     path: str
@@ -70,14 +71,14 @@ class TableFormat:
 
 
 def find_table(folder: Path) -> TableFormat | None:
-    """The format of the table in a folder; None if it has no table. Raises `OSError`."""
+    """The format of the table in a folder, or None; `OSError` if the folder cannot be read."""
     below = folder / "metadata"
     log = [folder / "_delta_log"] if (folder / "_delta_log").is_dir() else []
     return format_of_table([*log, *(below.iterdir() if below.is_dir() else [])])
 
 
 def format_of_table(files: Iterable[PurePath]) -> TableFormat | None:
-    """The format of the table to which these files belong; None without a file of a log."""
+    """The format of the table to which these files belong; None if no file belongs to a log."""
     for path in files:
         if "_delta_log" in {path.name, path.parent.name}:
             return _DELTA
@@ -158,8 +159,9 @@ class _Iceberg(TableFormat):
     def open(self, place: Place) -> Snapshot:
         """The snapshot in the current metadata file.
 
-        It is the file in `version-hint.text`, or the file with the highest number. Raises
-        `DataError` if two files have this number: only the catalog knows which file is valid.
+        `version-hint.text` names the current file; otherwise, it is the file with the highest
+        number. Raises `DataError` if two files have this number, because only the catalog knows
+        which file is valid.
         """
         from pyarrow.fs import FileSelector, LocalFileSystem
         from pyiceberg.table import StaticTable

@@ -56,7 +56,7 @@ def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
 
     An object with the same size and time as its copy is not downloaded again. Raises
     `NothingToAudit` for a folder or glob without data, `DataError` if the store does not return the
-    object, `UsageError` if the address has more than a bucket and a path.
+    object, and `UsageError` if the address has more than a bucket and a path.
     """
     scheme, path, account = _split(entry)
     refuse(mask(entry), "a cloud store")
@@ -113,7 +113,7 @@ def _find_table(store: FileSystem, folder: str) -> TableFormat | None:
 
 
 def _refuse_table_files(store: FileSystem, what: str, files: Sequence[FileInfo]) -> None:
-    """Raises `DataError` if objects belong to a Delta or Iceberg table: some may not be current."""
+    """Raises `DataError` for objects of a Delta or Iceberg table, which may be out of date."""
     paths = [PurePosixPath(info.path) for info in files]
     above = {str(folder) for path in paths for folder in path.parents if folder.name}
     if any(map(marks_table, paths)) or any(_find_table(store, folder) for folder in sorted(above)):
@@ -122,7 +122,7 @@ def _refuse_table_files(store: FileSystem, what: str, files: Sequence[FileInfo])
 
 
 def _find(store: FileSystem, entry: str, path: str, notices: list[Notice]) -> list[FileInfo]:
-    """The objects that a path names: one object, the data files of a folder, or those of a glob."""
+    """The objects that a path names: one object, data files of a folder, or matches of a glob."""
     from pyarrow.fs import FileType
 
     (found,) = store.get_file_info([path])
@@ -175,7 +175,7 @@ def _list(store: FileSystem, folder: str) -> list[FileInfo]:
 
 
 def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether the parts of a path match those of a pattern; `**` matches any number of folders."""
+    """Whether the names in a path match the parts of a pattern (`**`: any number of folders)."""
     if not parts or not names:
         return not parts and not names
     if parts[0] == "**":

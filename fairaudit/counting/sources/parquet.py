@@ -2,7 +2,7 @@
 
 Arrow and Polars trust the sizes in a file. If a bit is wrong, they may allocate more memory than
 the machine has, or end the process. So this module first checks the footer, and then the header
-(and checksum, if any) of each page of the columns that are used. A page takes a few microseconds.
+(and checksum, if any) of each page of the columns in use. Checking a page takes microseconds.
 See https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 
 A file consists of row groups. A row group has a chunk for each column, and a chunk has pages. The
@@ -68,8 +68,8 @@ class Leaf(Frozen):
 class Chunk(Frozen):
     """A column in a row group: its bytes are from `start` to `stop` in the file.
 
-    `unpacked` is its size after decompression by `codec`. `nulls` is the number of nulls, which is
-    not checked; None if the file does not state it.
+    `unpacked` is its size after decompression by `codec`. `nulls` is the number of nulls as the
+    file states it, without a check; None if the file does not state it.
     """
 
     leaf: Leaf
@@ -83,7 +83,7 @@ class Chunk(Frozen):
 
     @classmethod
     def read(cls, column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
-        """The chunk of a column in a row group; raises `_Damaged` if it contradicts the schema."""
+        """The chunk of a column in a row group; `_Damaged` if the chunk contradicts the schema."""
         meta = _struct(column.get(3))
         path = [entry.decode() for entry in _list(meta.get(3)) if isinstance(entry, bytes)]
         values = _int(meta.get(5), _LARGEST)
@@ -108,7 +108,7 @@ class Chunk(Frozen):
         )
 
     def check(self, file: int) -> None:
-        """Raises `_Damaged` if pages do not fill its bytes, or a number or checksum is wrong."""
+        """Raises `_Damaged` if pages do not fill the chunk, or if a number or checksum is wrong."""
         native, size = load_kernel(), self.stop - self.start
         if native is not None and size <= _MOST_AT_ONCE:
             content = read_at(file, size, self.start)
@@ -417,7 +417,7 @@ def _read_fields(data: bytes, offset: int, depth: int) -> tuple[dict[int, Value]
 
 
 def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]:
-    """The value of a field, or of an element of a list, and its end."""
+    """The value of a field, or of an element of a list, and the offset after the value."""
     if depth > _DEEPEST:
         raise Malformed
     if kind == _BINARY:
@@ -448,7 +448,7 @@ def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]
 
 
 def _skip_map(data: bytes, offset: int, depth: int) -> int:
-    """The end of a map; no field of Parquet is a map."""
+    """The offset after a map, which is not read: no field of Parquet is a map."""
     size, offset = _number(data, offset)
     if size:
         kinds, offset = data[offset], offset + 1

@@ -47,7 +47,7 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError.unreadable(file.file.path, NO_FILE) from error
     types = {column.name: str(column.type) for column in schema}
-    # The columns that folders add; a column of the file takes precedence over one with its name.
+    # The columns that folders add; a column of the file takes precedence over a folder's column.
     above: list[tuple[str, str | None]] = []
     path = PurePosixPath(find_origin(file.path) or str(file.path.absolute()))
     for folder in path.parent.parts[::-1]:
@@ -82,9 +82,10 @@ def _open(path: Path) -> ParquetReader:
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, _progress: Progress
 ) -> SourceFile:
-    """The file, after the pages of the columns to read (except `unproven` ones) were checked.
+    """Checks the pages of the columns that the plans read, except `unproven` columns.
 
-    If plans read columns that folders add, the result is a temporary copy with these columns.
+    If plans read columns that folders add, the result is a temporary copy with these columns;
+    otherwise, the result is the file.
     Raises `DataError` if the file is damaged, or if the disk has no space for the copy.
     """
     assert file.layout is not None
@@ -125,7 +126,7 @@ def read_first(
 ) -> list[list[Hashable]] | None:
     """The values of columns in the first rows of a checked file, a list for each column.
 
-    None if Arrow cannot read them, or for columns of lists or records.
+    None if Arrow cannot read the columns, or if a column has lists or records.
     """
     import pyarrow as pa
 

@@ -30,7 +30,7 @@ _CLOSE = 1e-6
 class Draws(Frozen, eq=False):
     """The probability [D draws, K outcomes, G groups] of each outcome in each group.
 
-    `by` are the columns of the groups. Without `outcomes`, K is 1, the positive outcome.
+    `by` are the columns of the groups. If `outcomes` is empty, K is 1, for the positive outcome.
     """
 
     path: str
@@ -43,8 +43,8 @@ class Draws(Frozen, eq=False):
     def roll_up(self, groups: tuple[Group, ...], finest: dict[Group, float]) -> Floats:
         """The probabilities [D, K, G] of coarser groups: means over the groups of the draws.
 
-        The weights are the people of the groups of the draws, in `finest`. A group without people
-        has NaN.
+        The weights are the people in `finest`, for each group of the draws. The probabilities of a
+        group without people are NaN.
         """
         people = np.array([finest.get(group, 0.0) for group in self.groups])
         belongs = np.array([
@@ -110,7 +110,7 @@ def read_draws(path: Path, attributes: Sequence[str]) -> Draws:
 
 
 def _number(rows: list[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[int]]:
-    """The distinct rows in the order of the file, and the number of each row among them."""
+    """The distinct rows in the order of the file, and the index of the distinct row of each row."""
     place: dict[tuple[str, ...], int] = {}
     index = [place.setdefault(row, len(place)) for row in rows]
     return list(place), index

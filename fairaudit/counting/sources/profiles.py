@@ -55,10 +55,11 @@ def guess_format(
     has_header: bool | None = None,
     sheet: str | None = None,
 ) -> CsvFormat:
-    """The format of a data file; everything that is not given is guessed from the first lines.
+    """The format of a data file. Settings that are not passed are guessed from the first lines.
 
-    If the first line contains numbers, it is a row; columns without names are `column_1` and so on.
-    Raises `UsageError` if a comma or point may be a decimal sign or a thousands separator.
+    If the first line contains numbers, it is a row of data, and the columns are named `column_1`
+    and so on. Raises `UsageError` if a comma or point may be a decimal sign or a thousands
+    separator.
     """
     file = inspect_file(path, str(path))
     if file.form != CSV:
@@ -120,7 +121,7 @@ def guess_format(
 
 
 def _find_other_lines(path: Path, form: CsvFormat) -> CsvFormat:
-    """The format with the number of lines above the header and below the rows to ignore."""
+    """The format with the numbers of lines to ignore above the header and below the rows."""
     with io.TextIOWrapper(open_bytes(path), form.encoding, "replace", newline="\n") as text:
         lines = [*islice(text, _SIGN_LINES)]
         last = [*deque(chain(lines[-_HEAD_LINES:], text), _HEAD_LINES)]
@@ -128,7 +129,7 @@ def _find_other_lines(path: Path, form: CsvFormat) -> CsvFormat:
     titles = count_titles(lines, form.separator)
 
     def is_note(line: str) -> bool:
-        # An odd number of quotes: the line is the end of a row over several lines.
+        # If the number of quotes is odd, the line is the end of a row over several lines.
         row = next(csv.reader([line], delimiter=form.separator), [])
         return line.count('"') % 2 == 0 and is_title(row, width)
 
@@ -196,12 +197,14 @@ _MOST_DISTINCT = 5_000
 class ColumnProfile(Frozen):
     """The content of a column.
 
-    `present` is the number of values that are not empty, `distinct` the number of different values
-    (approximate if large). `values` are the most common values of the first rows, each with its
-    count; `is_whole` says whether these are all. `numbers` is the number of values that are
-    numbers, and `whole` of them are whole numbers; all are between `low` and `high`. `days` are the
-    first and the last date, if the first rows have dates. `day_signs` are the separators in dates
-    such as 3/4/2024, with the number of such dates, and the largest first and second number.
+    `is_unique` says whether no other column has the name. `present` is the number of values that
+    are not empty, `distinct` the number of different values (approximate if large). `values` are
+    the most common values of the first rows, each with its count; `is_whole` says whether the
+    column has no other values. `numbers` is the number of values that are numbers, and `whole` the
+    number of whole numbers. `low` and `high` are the smallest and the largest number. `days` are
+    the first and the last date, if the first rows have dates. `day_signs` maps each separator of
+    dates such as 3/4/2024 to the number of these dates, their largest first number, and their
+    largest second number.
     """
 
     name: str
@@ -221,8 +224,8 @@ class ColumnProfile(Frozen):
 class FileProfile(Frozen):
     """The content of a file.
 
-    If each row is a group of people, `count` is the column with its number of people, or `counts`
-    are several columns of counts, by the level that each counts.
+    If each row is a group of people, `count` is the column with the number of people in the group,
+    or `counts` maps levels of an outcome to the columns that count people with the level.
     """
 
     rows: int
@@ -238,10 +241,10 @@ def profile_file(
     pair_counts: Callable[[Sequence[str]], Iterable[Mapping[str, str]]] = lambda _: (),
     only: Collection[str] | None = None,
 ) -> FileProfile:
-    """The profile of a file, or of `only` some columns; raises `DataError` if it cannot be read.
+    """The profile of all columns, or of the columns in `only`; `DataError` for unreadable files.
 
-    `is_like_count` says whether the name of a column is like that of a count. `pair_counts` returns
-    possible columns of counts: the column for each level, and for `total`, if any.
+    `is_like_count` says whether the name of a column suggests counts. `pair_counts` returns
+    possible sets of columns of counts; each maps levels, and perhaps `total`, to columns.
     """
     with begin_pass([path]) as copies:
         file = open_file(path, form, copies)
@@ -294,9 +297,10 @@ def profile_file(
 
 
 def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str, str]) -> bool:
-    """Whether columns are counts: whole numbers up to their total; rows differ in other columns.
+    """Whether the columns in `counts` have counts of people.
 
-    If all numbers are 0 or 1, they are values of single people, not counts.
+    Counts are whole numbers that do not add up to more than the total, in rows that differ in the
+    other columns. If all numbers are 0 or 1, they are values of single people, not counts.
     """
     masks = {
         name: [text for text in sample[name].unique() if text and MaskedCount.propose(text)]
@@ -338,10 +342,10 @@ def _is_table(sample: pl.DataFrame, count: str) -> bool:
 
 
 def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.LazyFrame:
-    """One row of facts about all columns, named by the index of the column and a letter.
+    """One row of facts about all columns. A fact is named by the index of its column and a letter.
 
-    Numbers and dates are searched only in columns in which the first rows have some. Distinct
-    values are counted only in columns in which the first rows have few of them.
+    Numbers and dates are searched only in columns that have some in the first rows. Distinct values
+    are counted only in columns that have few distinct values in the first rows.
     """
     facts, numbers = [pl.len().alias("rows")], list[pl.Expr]()
     for place, name in enumerate(sample.columns):

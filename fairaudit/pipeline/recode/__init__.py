@@ -65,12 +65,12 @@ _SURE_DIGITS = 6
 _NOTABLE_DIGITS = 2
 """Two sums of counts have this number of equal digits by chance in one of a hundred tables."""
 _ROUNDED_DIGITS = 4
-"""The same for sums that are rounded, or for a level that some combinations lack."""
+"""Rounded sums, and sums of a level that some combinations lack, need this many equal digits."""
 _ROUNDED_MEAN = 0.005
 """The relative error of a sum that is computed from a printed mean."""
 _COUNTED_TWICE = "if its rows are totals, people are counted twice: leave them out with `filter`"
 _FEWEST_PARTS = 2
-"""A level is compared with the sum of at least this number of others; one is often equal."""
+"""A level is compared with sums of this number of levels or more: single levels are often equal."""
 
 LONGEST_LEVEL = 100_000
 """Maximum length of a level, because reports repeat each level many times."""
@@ -80,10 +80,10 @@ class Cubes(Frozen):
     """The cube of an audit, extra cubes of a few columns, and notices on the levels.
 
     Subgroups are searched in the extra cubes `tables`. `left_out` are the rows that the filter
-    keeps but the cube does not contain; None without such rows. `rows` are the single
-    people of the cube, if a metric needs them. `alike` is the cube in which levels with similar
-    spelling are joined, if there are such levels. `moving` are the columns with quantiles that
-    missing numbers could move, with the number of people without a number.
+    keeps but the cube does not contain; None without such rows. `rows` are the single people of the
+    cube; None if no metric needs them. `alike` has the cube in which levels with similar spelling
+    are joined; None without such levels. `moving` maps each column whose quantiles missing numbers
+    could move to the number of people without a number.
     """
 
     cube: Cube
@@ -170,7 +170,7 @@ def _find_missing_levels(
 
 
 def _count_moving(counts: Counts, spec: Spec) -> Iterator[tuple[str, int]]:
-    """The columns with quantiles that missing numbers could move, and the people without one."""
+    """Yields each column whose quantiles missing numbers could move, and how many are missing."""
     columns: list[Protected | Outcome] = [*spec.groupable, *spec.outcomes]
     for one in columns:
         edges = one.bins if isinstance(one, Protected) else [one.threshold and one.threshold.above]
@@ -183,13 +183,13 @@ def _count_moving(counts: Counts, spec: Spec) -> Iterator[tuple[str, int]]:
 
 
 def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
-    """The counts without rows of totals, as if the filter removed them; adds a notice on each.
+    """The counts without rows of totals, as if the filter removed them; adds notices on totals.
 
     Only tables of counts have such rows. A level is a total if it has as many people as all other
-    levels together, and if its name means a total or the numbers are equal in each combination of
-    the other columns, and so large that this is unlikely by chance. The numbers may also be equal
-    before a filter, which may remove parts of a total. If they are equal only up to rounding, or
-    some combinations lack the level, the only effect is a notice.
+    levels together, and if one more condition is met: its name means a total, or the numbers are
+    equal in each combination of the other columns and too large for chance. It is enough if the
+    numbers are equal before the filter, which may remove parts of a total. If the numbers are equal
+    only up to rounding, or if some combinations lack the level, the only effect is a notice.
     """
     plan, people, masked = counts.plan, counts.people, counts.kept == MASKED
     for name, levels, codes, others in _list_text_columns(counts, spec) if plan.is_table else ():
@@ -223,9 +223,9 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
 
 
 def _find_margins(counts: Counts, spec: Spec) -> list[tuple[str, str]]:
-    """Columns with totals in rows such as (a, all, all), (all, x, all), with their levels for all.
+    """Columns with totals in rows such as (a, all, all), each with the level that means all.
 
-    With three or more columns, each of these levels has at least half of the people.
+    There are three such columns or more, and each of these levels has at least half of the people.
     """
     columns = {one.column.value: one.name for one in (*spec.protected, *spec.strata)}
     there, majority = (counts.kept == 1) & (counts.people > 0), list[tuple[int, int]]()
@@ -242,7 +242,7 @@ def _find_margins(counts: Counts, spec: Spec) -> list[tuple[str, str]]:
 
 
 def _are_margins(counts: Counts, levels: Mapping[int, int], there: Marks) -> bool:
-    """Whether rows with all but one of some levels are the sums of the rows without the levels."""
+    """Whether each row with all `levels` except one is the sum of the rows without these levels."""
     codes, people = [key.codes[there] for key in counts.keys], counts.people[there]
     totals = np.sum([codes[number] == code for number, code in levels.items()], axis=0)
     digits, is_part, is_margin = 0.0, totals == 0, totals == len(levels) - 1
@@ -262,9 +262,9 @@ def _are_margins(counts: Counts, levels: Mapping[int, int], there: Marks) -> boo
 def _list_text_columns(
     counts: Counts, spec: Spec
 ) -> Iterator[tuple[str, Sequence[str], Ints, list[Ints]]]:
-    """Yields name, levels and codes of each column of groups or classes, and all other codes.
+    """Yields the name, levels and codes of each text column, and the codes of all other columns.
 
-    A combination of columns yields each of its columns.
+    Text columns contain groups or classes. A combination of columns yields each column separately.
     """
     made = {one.name: one.columns for one in counts.plan.derived}
     columns = [
@@ -300,8 +300,8 @@ def _find_sums(
 
     It also yields whether a level is exactly equal in all combinations of the other columns, and
     whether the number of equal decimal digits, added up over the combinations, excludes chance. If
-    all levels have the same distribution over the combinations, only the digits of the total count.
-    Up to rounding means that a count differs by at most half the unit of all counts.
+    all levels have the same distribution over the combinations, only digits of the total are used.
+    Up to rounding means a difference of at most half a unit per level. The unit divides all counts.
     """
     there = there & (counts.people > 0)
     people, own_codes = counts.people[there], codes[there]
@@ -326,7 +326,7 @@ def _find_sums(
             is_exact = bool(mine.sum() == len(combinations) and not off[code])
             agreeing = np.atleast_1d(sizes[code] if is_alike else own[mine])
             digits = np.log10(1 + agreeing / (unit + 2 * off[code] if off[code] else 1)).sum()
-            # How rarely a group of half of all people is so near to the sum of the others.
+            # The chance that a level of half of all people is this near to the sum of the others.
             chance = np.minimum(2 * (off[code] + unit) / np.sqrt(4 * np.pi * agreeing), 1).prod()
             least = _NOTABLE_DIGITS if is_exact else _ROUNDED_DIGITS
             if digits >= least or (not is_exact and chance <= 10**-_NOTABLE_DIGITS):
@@ -345,7 +345,7 @@ def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:
 
 
 def _refuse_unusable(counts: Counts, spec: Spec) -> None:
-    """Raises `NothingToAudit` for data without rows, and `SpecError` for too long levels."""
+    """Raises `NothingToAudit` for data without rows, `SpecError` for levels that are too long."""
     if not counts.rows[counts.kept == 1].sum():
         filtered = int(counts.file_rows[counts.kept == 0].sum())
         undecided = int(counts.file_rows[counts.kept == -1].sum())
@@ -389,9 +389,9 @@ def _refuse_unexpected(expected: Expected, rows: int) -> None:
 
 
 def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """Notices on a filter that removes no row, on its absent texts, on masked and hidden people."""
+    """Notices on a filter that removes no row or has absent texts; on masked and hidden people."""
     if spec.filter is not None and not counts.rows[counts.kept == 0].sum():
-        # Such a filter may be a mistake.
+        # A filter that removes no row may be a mistake.
         but = " but those that lack a value it needs" if (counts.kept == -1).any() else ""
         yield Notice(f"the filter removes no row{but}: {spec.filter.value}", Subjects.ANYBODY)
     counted = {key.column for key in counts.plan.keys if not key.is_cut}

@@ -69,7 +69,7 @@ class LostGroup(Frozen):
     why: str
 
     def standing(self, least: int | None, rule: ExcludeBelow | None) -> Eligibility | None:
-        """The rule by which the spec would not compare the group anyway; None if it would."""
+        """The rule by which the spec would exclude the group in any case; None if no rule does."""
         if rule is not None and self.share < rule.share:
             return Eligibility.EXCLUDED
         return Eligibility.SMALL if least is not None and self.people < least else None
@@ -78,12 +78,12 @@ class LostGroup(Frozen):
 class Cells:
     """The raw cells with audited `codes` [C, K], and marks [C] of the cells that stay or leave.
 
-    `seen` cells are not removed by the filter, and the cells that `stays` marks are in the cube.
-    `why` is the number of the reason to leave in `reasons` (a column and a rule). `others` marks
-    the cells that leave only by `others: drop`, `missing` those with a missing value. `roles` maps
-    each role whose missing values drop rows to its key in `missing`. `is_fitted` is set if bins or
-    strata are fitted to the rows that stay. Numbers of people below `threshold` (`suppress_below`)
-    are raised.
+    `seen` marks the cells that the filter does not remove, and `stays` marks the cells in the cube.
+    `why` [C] is the place of the reason to leave in `reasons` (pairs of column and rule), or -1.
+    `others` marks the cells that leave only by `others: drop`. `missing` marks the cells that leave
+    by a missing value. `roles` maps each role whose missing values drop rows to its key in
+    `missing:` of the spec. `is_fitted` is set if bins or strata are fitted to the rows that stay.
+    Numbers of people in lost groups are raised if they are below `threshold` (`suppress_below`).
     """
 
     def __init__(self, counts: Counts, axes: Sequence[Axis], spec: Spec) -> None:
@@ -106,7 +106,7 @@ class Cells:
                     self.missing = self.missing | (gone & (reason == as_missing))
                     reasons.append((axis.column, reason))
                     self.stays = self.stays & ~gone
-        # Numbers have no levels, so they are not in the cube. Groups and strata are in any case.
+        # Numbers have no levels, so their axes are not in the cube. Groups and strata always are.
         groupings = {Role.PROTECTED, Role.STRATUM}
         self._axes = [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
         self.keys = tuple(axis.key for axis in self._axes)
@@ -148,7 +148,7 @@ class Cells:
         return bool(is_left_out or (counts.kept == MASKED).any())
 
     def joined(self) -> Alike | None:
-        """The levels with similar spelling and the cube that joins them; None without them."""
+        """Levels with similar spelling, and the cube that joins them; None without such levels."""
         levels = {axis.key.name: axis.alike for axis in self.axes if axis.joined is not None}
         if not levels:
             return None
@@ -160,7 +160,7 @@ class Cells:
         return Alike(levels, self._gather(stays, codes, self.masked))
 
     def people_one_by_one(self) -> Rows | None:
-        """The audited people with the cell of each; None if no metric needs them."""
+        """The single audited people, each with its cell; None if no metric needs single people."""
         if self.counts.rows_read is None:
             return None
         places = np.full(len(self.stays), -1, dtype=np.int64)
@@ -174,7 +174,7 @@ class Cells:
         possible: Marks | None = None,
         people: Ints | None = None,
     ) -> Cube:
-        """The cube of the cells in `stays`; cells in `possible` may belong to it or not."""
+        """The cube of the cells in `stays`; cells in `possible` may belong to the cube or not."""
         counts = self.counts
         people = counts.people if people is None else people
 
@@ -264,10 +264,11 @@ class Cells:
     def uncounted(
         self, strata: Grouping, score: str | None
     ) -> Iterator[tuple[LeftOutReason, Cube]]:
-        """A cube of the people who leave, by reason; dropped rows may have an unknown stratum.
+        """Yields each reason to leave, with a cube of the people who leave for this reason.
 
-        For a measure of the distribution of the column `score`, people with a score do not leave:
-        histograms count them, unless the label drops their rows.
+        An unknown stratum is a separate reason. If `score` is the column of a score whose
+        distribution is measured, people with a score do not leave, because histograms count them,
+        unless the label drops their rows.
         """
         gone = self.seen & ~self.stays & ~self.masked & (self.counts.people > 0)
         for axis in self.axes if score is not None else ():
@@ -283,7 +284,7 @@ class Cells:
             yield from ((why, self._gather(one, self.codes)) for why, one in parts if one.any())
 
     def by_level(self, name: str, marks: Marks) -> dict[str, int]:
-        """The rows of the marked cells by level of a column, the most frequent first."""
+        """The rows in the marked cells, counted by level of a column, most frequent first."""
         rows = self.counts.file_rows
         key, codes = self.keys[self._place(name)], self.codes[marks, self._place(name)]
         return _sort_levels((*key.levels, UNKNOWN), key.slots(codes), rows[marks])
@@ -303,9 +304,9 @@ class Cells:
         """The cube with `optional` people, who may belong to it or not.
 
         All other people have a group of `by` and all `needed` outcomes. With `jointly`, people who
-        lack one of these values also count, and people of masked counts are optional. If a person
-        has several rows, an undecided row may be the row that counts, instead of a row in any cell.
-        So each cell has as many optional people as there are such undecided rows.
+        lack a group or an outcome also count, and people of masked counts are optional. If a person
+        has several rows, an undecided row may be the row that counts, instead of a row in another
+        cell. So each cell has as many optional people as there are such undecided rows.
         """
         used = [key for key in self.keys if key.name in needed]
         if jointly:
@@ -319,7 +320,7 @@ class Cells:
         replacing = self.count_replacing(optional)
         if not replacing:
             return self._gather(stays, self.codes, optional)
-        # Raw cells that are one cell in the table of the check share this number of people.
+        # Raw cells that are one cell in the table of the check share the replaced people.
         columns = [self._place(name) for name in (*by, *strata, *(key.name for key in used))]
         index = distinct_rows(self.codes[:, columns])[1]
         people, replaced = self.counts.people, np.zeros_like(self.counts.people)
@@ -333,7 +334,7 @@ class Cells:
         return replace(certain, possible=self._gather(possible > 0, self.codes, people=possible))
 
     def count_replacing(self, optional: Marks) -> int:
-        """The number of undecided `optional` rows, if they can replace rows that count."""
+        """The number of undecided `optional` rows that can replace rows that count."""
         repeats = self.counts.plan.repeats
         if repeats is None or (repeats.keep == "error" and not repeats.latest):
             return 0
@@ -491,7 +492,7 @@ def _by_group(what: str, marks: Marks, left_out: Cells, spec: Spec) -> str:
 
 
 def _sort_levels(levels: Sequence[str], codes: Ints, rows: Ints) -> dict[str, int]:
-    """The rows of each level that occurs, the most frequent first."""
+    """The number of rows of each level that occurs, the most frequent level first."""
     total = add_up(rows, codes, len(levels))
     order = np.argsort(-total, kind="stable").tolist()
     return {levels[code]: int(total[code]) for code in order if total[code]}

@@ -31,8 +31,8 @@ class Axis(Struct):
     """A recoded column: its key, a code for each cell, and marks of the cells without a value.
 
     `rule` is the key in `missing:` that sets the `policy`. `words` mean missing in this column, in
-    addition to the tokens of the spec. `alike` are the sets of levels with similar spelling, and
-    `joined` the codes after these are joined; None without such levels.
+    addition to the tokens of the spec. `alike` are the sets of levels with similar spelling.
+    `joined` are the codes after similar levels are joined; None without similar levels.
     """
 
     key: KeyColumn
@@ -91,7 +91,7 @@ class Problems(Struct):
         self.faults.append(text.fault(message))
 
     def note(self, name: str, what: str, subjects: Subjects = Subjects.NOBODY) -> None:
-        """Adds a notice on a column, once."""
+        """Adds a notice on a column, unless the same notice was added before."""
         notice = Notice(f"{name}: {what}", subjects)
         if notice not in self.notices:
             self.notices.append(notice)
@@ -104,7 +104,7 @@ def with_missing_last(raw_key: RawKey) -> Ints:
 
 
 def cluster_codes(counts: Counts) -> tuple[Ints, SampleStrata | None] | None:
-    """The number of the cluster of each raw cell, and the strata of the sample.
+    """The number of the cluster of each raw cell, and the strata of the sample, if it has any.
 
     The result is None without clusters. The same cluster name in two strata means two clusters. A
     stratum includes the clusters that a filter removes, because a part of a sample has the design
@@ -217,7 +217,7 @@ class _Added:
 
 
 def audited_rows(counts: Counts, read: RawRows, places: Ints) -> Rows:
-    """The single people of the cube; `places` are the cells of raw cells, or -1 if these leave."""
+    """The single people of the cube. `places` is the cell of each raw cell; -1: it is left out."""
     stays = places >= 0
     read = read.take(stays[read.cells])
     cells = places[read.cells]

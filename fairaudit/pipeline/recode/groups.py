@@ -66,7 +66,7 @@ def group_axis(
     if policy in {MissingPolicy.SHOW, MissingPolicy.GROUP} and missing.any():
         levels = (*levels, nobody)
     place: dict[str | None, int] = {level: code for code, level in enumerate(levels)}
-    # A protected value or stratum that is set aside or dropped leaves the subsets that use it.
+    # Missing values leave only tables that use the column, unless missing strata are dropped.
     left_out = DROP if role is Role.STRATUM and policy is MissingPolicy.DROP else NO_LEVEL
     place[None] = place.get(nobody, left_out)
     unknown = frozenset({place[nobody]} if policy is MissingPolicy.SHOW and nobody in place else ())
@@ -140,7 +140,7 @@ class _Levels(Frozen):
     counts: Counts
 
     def name(self, levels_read: Sequence[str | None]) -> list[str | None]:
-        """The audited level of each level; None if it is unknown."""
+        """The audited level for each level that was read; None for an unknown level."""
         attribute, problems = self.attribute, self.problems
         known = [level for level in levels_read if level is not None]
         unknown = self._missing_words(known)
@@ -201,10 +201,10 @@ class _Levels(Frozen):
         return [audited(level) for level in levels_read]
 
     def read(self, raw_key: RawKey) -> list[str | None]:
-        """The stored levels; for combined columns, the levels by the rules of the spec.
+        """The stored levels. For combined columns, the levels by the rules of the spec.
 
-        A value with several parts (`split`) becomes its only known part, or the level that means
-        several. The same part twice is one part.
+        A value with several parts (`split`) becomes its known part if there is only one. Otherwise
+        it becomes the level for several parts. Equal parts count once.
         """
         if isinstance(self.attribute.derivation, Combination):
             return self._combine(self.attribute.derivation, raw_key)
@@ -246,7 +246,7 @@ class _Levels(Frozen):
         return {"", *self.missing.tokens, *words, *by_label}
 
     def _combine(self, combination: Combination, raw_key: RawKey) -> list[str | None]:
-        """The level of each combination: the first rule that fits, or without rules all levels.
+        """The level of each combination, by the first rule that fits; all its levels without rules.
 
         If a rule depends on a missing level, the combination is missing (None). If a rule names a
         blank, blanks are a level in all columns and do not mean missing.
@@ -313,7 +313,7 @@ class _Levels(Frozen):
     def _note_unreached(
         self, level: str, met: Sequence[int], combined: Sequence[str | None], raw_key: RawKey
     ) -> None:
-        """Notes that no row has a level of `rule`, although rows meet its conditions."""
+        """Adds a notice if no row has a `level` of `rule` although rows meet its conditions."""
         kept = np.where(self.counts.kept == 1, self.counts.file_rows, 0)
         sizes = add_up(kept, raw_key.codes, len(combined)).tolist()
         there = [row for row in met if combined[row] is not None and sizes[row]]
@@ -349,7 +349,7 @@ class _Levels(Frozen):
         return {known.find(text.value) for text in texts}
 
     def _note_labels(self, known: Sequence[str]) -> None:
-        """Adds notices on labels that are also another level, and on absent codes.
+        """Adds notices on labels that are also the text of another level, and on absent codes.
 
         With a codebook, absent codes are expected. Two labels of one level are a fault.
         """

@@ -34,7 +34,7 @@ _RISE_AT_2 = 4
 _FEWEST_SHARES = 10
 _FAR_APART, _FOUR_FIFTHS = 0.1, 0.8
 _RARE = 50
-"""Fractions, or values in per cent, are reported only if at least one in this number is one."""
+"""A mix of fractions and per cent is reported if one in this many values is of the rarer kind."""
 
 _LIKE_MISSING = {*"?-–—.", "", "na", "n/a", "nan", "null", "none", "missing", "unknown"}
 _LIKE_UNKNOWN = re.compile(
@@ -61,11 +61,11 @@ def is_like_unknown(text: str) -> bool:
 def join_alike(
     attribute: Protected, stored: Sequence[str | None], audited: Sequence[str | None]
 ) -> tuple[list[str | None], list[list[str]]]:
-    """The audited level of each stored level after joining similar levels, and the joined levels.
+    """The audited level of each stored level after similar levels are joined, and the joined sets.
 
-    Levels are similar by their stored or their renamed spelling, unless `labels` renames each of
-    them. The joined level is unknown if one of the levels is unknown. Otherwise it is a level that
-    the spec names, if there is one.
+    Levels are similar if their stored or renamed spelling is similar, unless `labels` renames all
+    of these levels. The joined level is unknown if one of the levels is unknown. Otherwise it is a
+    level that the spec names, if there is one.
     """
     named = {*attribute.labels.values(), *(attribute.merge or {})}
     named |= {text.value for text in (*(attribute.keep or ()), attribute.reference) if text}
@@ -145,9 +145,9 @@ def note_folded(attribute: Protected, folded: Mapping[str, str], problems: Probl
 
 
 def notice_merged(counts: Counts, spec: Spec, axes: Sequence[Axis]) -> Iterator[Notice]:
-    """Notices on groups that join a level of the data with others that have another rate.
+    """Notices on groups that join a level of the data with levels that have another rate.
 
-    Joining is common: the rates must differ significantly, and by 10 points or four fifths.
+    Joining is common, so a notice needs a significant difference of 10 points or four fifths.
     """
     own = {one.name for one in spec.protected if not one.is_cut}
     joined = [axis for axis in axes if axis.key.name in own and axis.key.levels]
@@ -178,7 +178,7 @@ def notice_merged(counts: Counts, spec: Spec, axes: Sequence[Axis]) -> Iterator[
 def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
     """A notice for each column with numbers that likely mean missing, such as 999 or -1.
 
-    Almost no other numbers are more extreme, and a numeric outcome has a mean far from them.
+    Almost no other numbers are more extreme. In a numeric outcome, they are also far from the mean.
     """
     cut = {one.column.value for one in spec.groupable if one.is_cut}
     cut |= {one.column.value for one in spec.outcomes if one.is_cut}
@@ -230,9 +230,10 @@ def notice_per_cent_cuts(counts: Counts) -> Iterator[Notice]:
 
 
 def notice_per_cent(column: str, fractions: int, to_2: int, to_100: int) -> Iterator[Notice]:
-    """A notice if some values are in per cent: by the numbers of values in 0–1, 1–2 and 2–100.
+    """A notice if some values are fractions, and others are in per cent.
 
-    In most distributions, values are not rare between 1 and 2 and frequent again above 2.
+    The counts are the numbers of values in 0–1, 1–2 and 2–100. In most other columns, values that
+    are rare in 1–2 are not frequent again in 2–100.
     """
     fewer = min(fractions, to_100)
     is_frequent = fewer >= _FEWEST_SHARES and _RARE * fewer >= fractions + to_100
@@ -247,8 +248,8 @@ def notice_per_cent(column: str, fractions: int, to_2: int, to_100: int) -> Iter
 def notice_filtered_outcomes(counts: Counts, spec: Spec, axes: Iterable[Axis]) -> Iterator[Notice]:
     """Notices if the filter selects people by an outcome, because rates describe only these people.
 
-    A filter selects by an outcome if it uses its column, or if it keeps or removes almost no people
-    with one outcome. The filter of `--for-each` is not checked, because it removes whole levels.
+    A filter selects by an outcome if it uses the column of the outcome, or if it keeps or removes
+    almost no people of one class. The second rule is not for `--for-each`, which removes levels.
     """
     why = "rates and gaps describe only people whose outcome it keeps"
     read, removed = filter_columns(counts.plan), int(counts.file_rows[counts.kept == 0].sum())
@@ -315,7 +316,7 @@ def _is_far(number: Decimal, column: str, counts: Counts, others: Marks) -> bool
 
 
 class Alike(Frozen, eq=False):
-    """Levels of attributes and strata with similar spelling, and the `cube` that joins them."""
+    """The sets of levels with similar spelling, by column, and the `cube` that joins them."""
 
     levels: Mapping[str, Sequence[Sequence[str]]]
     cube: Cube

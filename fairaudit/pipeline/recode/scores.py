@@ -61,7 +61,7 @@ class Recoding(Frozen, eq=False):
     def of_column(
         cls, column: Protected | Outcome, axis_of: Mapping[str, Axis], counts: Counts
     ) -> Recoding:
-        """The lookup of a column of the spec."""
+        """The lookup from raw codes to audited codes for a column of the spec."""
         raw = counts.plan.find_key(column.column.value, is_cut=column.is_cut)
         return cls.of(axis_of[column.name], raw, counts)
 
@@ -95,7 +95,7 @@ class Distribution(Frozen, eq=False):
         groups: Sequence[Group] | None = None,
         strata: Sequence[Group] | None = None,
     ) -> Histogram:
-        """The histogram by these columns, for the given groups and strata or for all of them."""
+        """The histogram by these columns, of some groups and strata; None means all."""
         raw = self._find_histogram(by, given)
         if raw is None:
             raise ValueError(f"no histogram by {by} given {given} was counted")
@@ -158,7 +158,7 @@ class Distribution(Frozen, eq=False):
         codes: Ints,
         chosen: Sequence[Group] | None,
     ) -> tuple[Ints, tuple[Group, ...]]:
-        """The number of the group of each entry (-1 if it is not `chosen`), and the groups."""
+        """The number of the group of each entry (-1 for groups not `chosen`), and the groups."""
         columns = [self.columns[name] for name in names]
         shape = (len(codes), len(columns))
         audited = np.array([column.codes(raw, codes) for column in columns], dtype=np.int32)
@@ -178,7 +178,7 @@ class Distribution(Frozen, eq=False):
         return places[index], groups
 
     def labels(self, raw: RawHistogram, codes: Ints) -> Ints:
-        """Whether each entry has a negative, positive or unknown label; -1 if its row leaves."""
+        """The label of each entry (negative, positive, unknown) as a number; -1 if dropped."""
         if self.label is None or self.label.raw not in raw.keys:
             return np.full(len(codes), _NOT_KNOWN)
         audited = self.label.codes(raw, codes)
@@ -186,7 +186,7 @@ class Distribution(Frozen, eq=False):
 
 
 def find_labels(key: KeyColumn, codes: Ints) -> Ints:
-    """Whether each code of a label is negative, positive or unknown, as a number."""
+    """The meaning of each code of a label (negative, positive or unknown) as a number."""
     positive = np.isin(codes, list(key.positive or ()))
     known = (codes >= 0) & (key.positive is not None)
     return np.where(positive, _POSITIVE, np.where(known, _NEGATIVE, _NOT_KNOWN))
@@ -202,7 +202,7 @@ def with_histogram(table: GroupTable, score: Distribution) -> GroupTable:
 
 
 class AttributeNumbers(Frozen, eq=False):
-    """The ascending values `at` [B] of an attribute, with `people` of known outcome and `hits`."""
+    """The `people` of known outcome and `hits` at the ascending values `at` of an attribute [B]."""
 
     attribute: str
     of: str
@@ -214,7 +214,7 @@ class AttributeNumbers(Frozen, eq=False):
 def attribute_numbers(
     counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]
 ) -> Iterator[AttributeNumbers]:
-    """The numbers of each pair of attribute and outcome that has a metric of its slope.
+    """The numbers of each pair of an attribute and an outcome whose slope a metric uses.
 
     A bin of several values counts as the value in its middle.
     """
@@ -388,9 +388,9 @@ def _codes(table: RawTable, key: Key, recoding: Recoding) -> Ints:
 
 
 class Described(Frozen, eq=False):
-    """A feature in the groups [G] of one attribute: `missing` values, and `people` by level [L, G].
+    """The `people` [L, G] in the groups of an attribute, by the level of a feature.
 
-    A numeric feature has a single level, which counts all people with a number.
+    `missing` [G] are people without a value. A numeric feature has one level: people with a number.
     """
 
     column: str

@@ -44,18 +44,18 @@ def _widen_undefined(values: Iterable[Value], estimate: Estimate | None) -> list
 def suppress(result: AuditResult, audit: Audit, threshold: int) -> AuditResult:
     """The result of an audit without any count of 1 to `threshold` - 1 people.
 
-    It hides small counts, more counts until each small count could be large, and all numbers that
-    depend on hidden counts. A notice names tables that are hidden because the problem is too large.
+    It hides small counts, and further counts until each small count could be large. It also hides
+    all numbers that depend on hidden counts. A notice names tables that are hidden as too large.
     See Hundepool et al., Statistical Disclosure Control (2012), ch. 4.
     """
     return Redaction(result, audit, threshold).publish()
 
 
 class Redaction:
-    """The rows of a result with their numbers, or without them.
+    """Redacts the rows of a result: removes the numbers that may not be printed.
 
-    A first pass collects the printed `items`. Then `shown` says for each item whether it may be
-    printed; it is None before. `reason` replaces a hidden number.
+    A first pass collects the `items` to print; `shown` is None. In a second pass, `shown` says for
+    each item whether it may be printed. `reason` is the text in place of a hidden number.
     """
 
     def __init__(self, result: AuditResult, audit: Audit, threshold: int) -> None:
@@ -125,7 +125,7 @@ class Redaction:
         return self._redact()
 
     def published_subjects(self, *also: Subjects) -> frozenset[Subjects]:
-        """The subjects whose values are published; if nothing is hidden, also counts of anybody."""
+        """The subjects whose values are published: `also`, and anybody if nothing is hidden."""
         return frozenset(also if self.support.hides_people else (*also, Subjects.ANYBODY))
 
     def may_print(self, counts: frozenset[int], width: int, pieces: Pieces = frozenset()) -> bool:
@@ -144,7 +144,7 @@ class Redaction:
     def redact_row(
         self, row: T, *, is_shown: bool, also: Iterable[Subjects] = (), **nested: object
     ) -> T:
-        """A row with its numbers, or without them and with the reason."""
+        """The row if `is_shown`; otherwise the row without numbers, and with the reason."""
         if is_shown:
             return redact(row, self.published_subjects(Subjects.ROW, *also), **nested)
         redacted = redact(row, frozenset(), **nested)
@@ -154,7 +154,7 @@ class Redaction:
         return redacted
 
     def redact_group(self, row: GroupRow) -> GroupRow:
-        """A group: its people, share and each class separately, but nothing without the people."""
+        """A redacted group. Share and classes are hidden separately, or together with people."""
         cells = self.support.cells_of(row.by, row.of, row.stratum, row.group)
         width = len(row.by) + len(row.stratum)
         excluded = self.support.counts_of_excluded(row.by, [row.group])
@@ -177,13 +177,13 @@ class Redaction:
         )
 
     def _redact_eligibility(self, row: R) -> R:
-        """A row, without its eligibility if this would reveal a small number of events."""
+        """The row, without its eligibility if that could reveal a small number of events."""
         if self.uses_events and self.support.is_small:
             return replace(row, standing=Eligibility.SUPPRESSED)
         return row
 
     def redact_rates(self) -> Iterator[RateRow]:
-        """The rates. Hidden rates come last, because their place among others would reveal them."""
+        """The redacted rates. Hidden rates come last, because their places would reveal values."""
         places = groupby(
             self.result.rates,
             key=lambda row: (
@@ -199,7 +199,7 @@ class Redaction:
                 yield from sorted(hidden, key=lambda row: row.group)
 
     def redact_rate(self, row: RateRow) -> RateRow:
-        """A rate, and its difference from the rate of the reference."""
+        """A redacted rate. Its difference from the rate of the reference is hidden separately."""
         own = self.support.rate_values(row, row.group)
         is_shown = self.may_print_value(own)
         both = own + (self.support.rate_values(row, row.reference) if row.reference else [])
@@ -225,7 +225,7 @@ class Redaction:
     def _redact_parts(
         self, parts: Iterable[ComparisonPart], values: Sequence[Value]
     ) -> tuple[ComparisonPart, ...]:
-        """The comparisons of a value, in which a side may have no interval."""
+        """The parts of a value. Sides have no interval that also depends on hidden groups."""
 
         def redact_side(side: Side | None) -> Side | None:
             return side and replace(
@@ -238,7 +238,7 @@ class Redaction:
         )
 
     def redact_comparison(self, row: ComparisonRow) -> ComparisonRow | None:
-        """A comparison; the groups that took part are shown only if all of them may be shown.
+        """A redacted comparison. It shows which groups took part only if all may be shown.
 
         The result is None for a hidden comparison of one group, because a row without numbers would
         reveal that the group reaches the minimum.
@@ -253,7 +253,7 @@ class Redaction:
         return self.redact_row(row, is_shown=is_shown, also=also)
 
     def redact_lattice(self, row: LatticeRow) -> LatticeRow:
-        """A row of the lattice: the worst value of each metric, if all its groups may be shown."""
+        """A redacted lattice row. A metric has its worst value if all groups may be shown."""
         entries = []
         for entry in row.entries:
             values = _widen_undefined(self.support.entry_values(row, entry), entry.estimate)
@@ -286,7 +286,7 @@ class Redaction:
         return list_apart(redacted, self.result.provenance.inference.alpha)
 
     def redact_waiver(self, outcome: WaiverOutcome) -> WaiverOutcome:
-        """A waiver with its outcome; the reason may depend on counts and is then hidden."""
+        """A waiver with its outcome. The reason is hidden if it may depend on hidden counts."""
         is_printed = outcome.state is WaiverState.EXPIRED or not self.support.hides_people
         return redact(outcome, self.published_subjects(), why=outcome.why if is_printed else "")
 
@@ -300,7 +300,7 @@ class Redaction:
         return notice.subjects is Subjects.NOBODY or notice.subjects in self.published_subjects()
 
     def redact_finding(self, finding: Finding) -> Finding:
-        """A finding with its status; with its value only if all its groups may be shown."""
+        """A redacted finding. It has a status, and a value if all its groups may be shown."""
         check, people = finding.check, finding.left_out
         is_shown = True
         if isinstance(check, Check):
@@ -369,7 +369,7 @@ class Redaction:
         return is_shown
 
     def redact_score(self, row: ScoreRow) -> ScoreRow:
-        """The scores of a group; shows extremes and median only if many people have the value."""
+        """The scores of a group. Extremes and median are shown only if many people have them."""
         if not self._may_print_scores(row, with_steps=False):
             return redact(row, frozenset())
         histograms = self.scores[row.column].histograms
@@ -397,7 +397,7 @@ class Redaction:
     def _few_above_a_cut(self) -> bool:
         """Whether a share that depends on a cut of the score counts few people.
 
-        They may be few in the numerator, outside of the numerator, or in the denominator.
+        The numerator, the rest of the denominator, or the whole denominator may be small.
         """
         behind = [
             (self.support.rate_values(row, row.group), [row.estimate]) for row in self.result.rates
@@ -473,8 +473,8 @@ class Redaction:
     def _redact_ledger(self) -> Ledger | PublishedLedger:
         """The ledger without small numbers; unchanged if there is nothing to hide.
 
-        The number of rows read is the sum of the rows counted and the rows lost. So each hidden
-        line of lost rows must be possibly as large as the threshold, or the rows read are hidden.
+        The number of rows read is the sum of the rows counted and the rows lost. So the number of
+        rows read is hidden unless each hidden line of lost rows could be as large as the threshold.
         """
         ledger = self.ledger
         shows_counted = self.may_print(self.cells.register_all([self.cells.all_cells]), 0)
@@ -485,8 +485,8 @@ class Redaction:
             for index, counts in enumerate(lost)
             if any(is_small(count, self.threshold) for count in counts)
         }
-        # Hide the smallest other lines until each hidden line could be as large as the threshold if
-        # the other hidden lines had one row each.
+        # Hide the smallest other lines until each hidden line could be as large as the threshold
+        # while all other hidden lines have one row each.
         shows_read = True
         while hidden and (
             len(hidden) < 2 or sum(lost[index][0] - 1 for index in hidden) < self.threshold - 1
@@ -521,7 +521,7 @@ class Redaction:
         )
 
     def _may_print_line(self, line: LedgerLine) -> bool:
-        """Whether a line on people set aside may be printed."""
+        """Whether a line of the ledger on people who were set aside may be printed."""
         columns = {attribute.name: attribute.column.value for attribute in self.spec.groupable}
         columns |= {outcome.name: outcome.column.value for outcome in self.spec.outcomes}
         keys = [
@@ -534,7 +534,7 @@ class Redaction:
                 return self.may_print(self.cells.register_all([missing]), 1)
         if keys and has_small(self.cells.people, self.threshold):
             return False  # the line counts only some of the people in these cells
-        # Cells do not show who lacks a number, so the line is compared with other such lines.
+        # Cells do not show who lacks a number, so all lines on this column must be large.
         return not any(
             is_small(other.rows, self.threshold) or is_small(other.people, self.threshold)
             for other in self.ledger.set_aside
@@ -553,7 +553,7 @@ class Redaction:
                 "its limits such a number is, and how sure that is",
                 Subjects.NOBODY,
             )
-        # The notice does not depend on people of unknown stratum, because they are always hidden.
+        # The notice does not depend on people of unknown stratum, who are always hidden.
         settled = {Status.INCONCLUSIVE, Status.FAIL}
         checks_in_doubt = [row.check for row in findings if row.status not in settled]
         if any(self.support.hides_people or getattr(one, "strata", 1) for one in checks_in_doubt):
@@ -573,9 +573,9 @@ class Redaction:
 
 
 def _ignore_baseline(finding: Finding) -> Finding:
-    """A finding of hidden numbers without its baseline, because the comparison reveals counts.
+    """A finding with hidden numbers, not compared with the baseline: this would reveal counts.
 
-    A check that was over its limit before and is not now is open, because a group may be gone.
+    A check that was over its limit before and is within it now is open: a group may be missing.
     """
     before, limit = finding.before, finding.check.fail
     if before is None:

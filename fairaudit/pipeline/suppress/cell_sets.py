@@ -53,7 +53,7 @@ from fairaudit.spec import Spec
 
 
 class GroupCells(Frozen, dict=True):
-    """The groups by some columns: the number of the group of each cell, or -1 without a group."""
+    """The groups by some columns; `of_cell` is the number of the group of each cell, or -1."""
 
     groups: tuple[Group, ...]
     of_cell: Ints
@@ -83,9 +83,10 @@ class GroupCells(Frozen, dict=True):
 
 
 class MetricCells(Frozen):
-    """The sets of cells that a metric of a group counts, in the group and in everybody.
+    """The sets of cells that a metric counts in a group (`own`) and in all people (`everybody`).
 
-    `min_size` counts the people of the `small` cells. With `has_all_groups`, no group is too small.
+    `min_size` applies to the people of the `small` cells; None means all cells of the group. If
+    `has_all_groups` is set, no group is too small.
     """
 
     own: tuple[Marks, ...]
@@ -134,7 +135,7 @@ class CellSets(NumberedSets):
         ]
 
     def bound(self, marks: Marks, most: int) -> None:
-        """Notes that readers know that these cells have at most `most` people."""
+        """Records that readers know that these cells have at most `most` people."""
         self.bounds[np.flatnonzero(marks).tobytes()] = np.flatnonzero(marks), most
 
     def register_each(self, marks: Marks) -> frozenset[int]:
@@ -148,7 +149,7 @@ class CellSets(NumberedSets):
         return int(self.people[marks].sum())
 
     def group_cells(self, names: Grouping) -> GroupCells:
-        """The groups of some columns."""
+        """The groups by some columns, and the cells of each group."""
         if names not in self._group_cells:
             codes = self._codes[:, [self._names[name] for name in names]]
             inside = (codes != NO_LEVEL).all(axis=1)
@@ -272,7 +273,7 @@ class CellSets(NumberedSets):
         return () if key is None else key.levels
 
     def _of_rate(self, rate: Rate, of: str, of_class: str | None) -> MetricCells:
-        """The sets of the numerator and the denominator; single counts if a sum has one twice."""
+        """The cells of numerator and denominator; of each count if a sum adds a count twice."""
         cell = self._cells_of_rates(of, of_class)
         everybody = [name for name in (*rate.over, *rate.under) if name.startswith("all_")]
         sides = (rate.over, rate.under)
@@ -318,11 +319,12 @@ def _join(parts: Iterable[MetricCells]) -> MetricCells:
 class ScoreSource:
     """A score of a result: its histograms, the `points` that cut it, and its pieces in the cells.
 
-    The points are the thresholds `at`, the thresholds of predictions, and the median; each belongs
-    to the part above. `cut` are the histograms of the people whom numbers at a point count,
-    `by_label` if they do so by label. `outcomes` have this score. `sides` marks the positive bins
-    of each outcome that is a cut of the score. `steps` are the thresholds of curves. The `pieces`
-    of histograms are numbered over all scores, starting with `first`.
+    The points are the thresholds `at`, the thresholds of predictions, and the median. A score equal
+    to a point is above the cut. `cut` are the histograms by the groups and strata of metrics that
+    depend on a point. `by_label` is set if such a metric counts people by label. `outcomes` are the
+    names of the outcomes with this score. `sides` maps each outcome that is a cut of the score to
+    marks of its positive bins. `steps` are the thresholds of curves. The `pieces` of histograms are
+    numbered over all scores, starting with `first`.
     """
 
     def __init__(
@@ -384,7 +386,7 @@ class ScoreSource:
         }
 
     def cuts_few(self) -> bool:
-        """Whether a group has few people between two points; a difference would reveal them."""
+        """Whether a group has few people between two points; differences of counts reveal them."""
         for histogram in self.cut:
             people = histogram.people if self.by_label else histogram.people.sum(axis=1)
             piece = np.searchsorted(self.points, histogram.bins.low, side="right")
@@ -395,10 +397,10 @@ class ScoreSource:
         return False
 
     def number_pieces(self, *, with_steps: bool) -> Ints:
-        """The number of the piece of the score that each bin is in.
+        """The number of the piece of the score that contains each bin.
 
-        A piece is a part of a tenth of the range between two points, or a single value of at most
-        twenty.
+        A tenth of the range is a piece, and the points divide it into more pieces. If a score has
+        at most twenty values, each value is a piece.
         """
         first = self.histograms[0]
         bins = first.bins
@@ -427,7 +429,7 @@ class ScoreSource:
         return True
 
     def counts_of(self, marks: Marks) -> frozenset[int]:
-        """The numbers of a set of cells by label and by class; a prediction may be a cut."""
+        """The numbers of the parts of a set of cells, by label and by class of the outcomes."""
         cells = self.cells
         labels = cells.classes("label") if cells.has("label") else []
         classes = [marks for name in self.outcomes for marks in cells.classes(name)]
@@ -494,7 +496,7 @@ class ScorePieces(NumberedSets):
         return np.asarray(inside[self._of_pieces] > 0)
 
     def register_whole(self, cells: Ints) -> frozenset[int]:
-        """The number of a set of cells here; empty if these columns do not determine the set."""
+        """The number of the image of a set of cells; empty if these columns do not determine it."""
         marks = np.zeros(len(self._of_cells), dtype=np.bool_)
         marks[cells] = True
         image = self._image(marks)

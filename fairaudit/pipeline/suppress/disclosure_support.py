@@ -41,10 +41,11 @@ _OF_NUMBERS = {Requirement.NUMBER, Requirement.NUMERIC_LABEL, Requirement.NUMERI
 class Value(Frozen):
     """A number of a report: its metrics, its table, and the groups that it is computed from.
 
-    `groups` are the compared groups, None for all groups that take part; `stratum=None` means all
-    strata. `wide` is set if it depends on all people of the table, even of groups that do not take
-    part, `everybody` if it depends on the totals of the stratum, and `pairs` if each group is
-    compared with a group that the spec names. `cut` is set if it depends on a cut of the score.
+    `groups` are the compared groups; None means all groups that take part. `stratum=None` means all
+    strata. `wide` is set if the number depends on all people of the table, even of groups that do
+    not take part. `everybody` is set if it depends on the totals of the stratum. `pairs` is set if
+    each group is compared with a group that the spec names. `cut` is set if the number depends on a
+    cut of the score.
     """
 
     metrics: tuple[Number, ...]
@@ -75,7 +76,7 @@ class Support:
 
     A comparison does not depend on a group below `min_size`. But readers of the comparison know
     that the group has fewer people, a bound that the proof must respect. If the bound alone shows
-    that a group is small, the comparison counts as dependent on it, and is hidden.
+    that a group is small, the comparison counts as dependent on the group, and is hidden.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Support:
         self.hides_values = self.is_small or bool(self.incomplete)
 
     def item_of(self, values: tuple[Value, ...]) -> PrintedItem | None:
-        """The printed item of a number that is one of these values; None if it is hidden.
+        """The printed item of a number that is one of these values; None if the number is hidden.
 
         Items are cached, because rows that depend on all groups of a table have the same item.
         """
@@ -148,7 +149,7 @@ class Support:
         return counts
 
     def pieces_of_value(self, value: Value) -> Pieces | None:
-        """The pieces of scores that a value depends on; None if they are unknown."""
+        """The pieces of scores that a value depends on; None if the pieces are unknown."""
         found: Pieces = frozenset()
         for score in self._scores_of(value):
             of_sets = [*map(score.pieces_of, self._sets_of_value(value))]
@@ -190,7 +191,7 @@ class Support:
                 is_too_small = (
                     not (value.wide or value.groups is not None or regions.has_all_groups)
                     and self.cells.total(taking_part) <= self.most
-                    # One of its cells may have `threshold` people if the others have one person.
+                    # A cell may have `threshold` people if all other cells have one person.
                     and np.count_nonzero(taking_part) + self.threshold - 1 <= self.most
                 )
                 if is_too_small:
@@ -207,9 +208,9 @@ class Support:
     def counts_of_excluded(
         self, by: Grouping, groups: Iterable[Group] | None = None
     ) -> frozenset[int]:
-        """The counts that decide which of these groups (None: of all groups) are excluded.
+        """The counts that decide which of these `groups` are excluded; None means all groups.
 
-        They are the people of each group in all strata, and the people that its share refers to.
+        The counts are the people of each group in all strata, and all people that shares refer to.
         """
         if self.excluding is None:
             return frozenset()
@@ -220,14 +221,14 @@ class Support:
         return self.cells.register_all([everybody, *members])
 
     def cells_of(self, by: Grouping, of: str, stratum: Group, group: Group | None) -> Marks:
-        """Marks the cells that an outcome counts in a stratum, of a group or of all people."""
+        """Marks the cells that an outcome counts in a stratum and a group (None: all groups)."""
         given = tuple(name for name, _ in stratum)
         marks = self.cells.taking_part(by) & self.cells.group_cells(given).within(stratum)
         marks &= self.cells.applicable(of)
         return marks if group is None else marks & self.cells.group_cells(by).within(group)
 
     def rate_values(self, row: RateRow, group: Group) -> list[Value]:
-        """The values that the rate of a group may be, by request; an average is over all strata."""
+        """The values that may be the rate of a group, by request; averages are over all strata."""
         values = []
         of_class = row.parameters.get("class")
         for shown in self.shown:
@@ -285,7 +286,7 @@ class Support:
         return values
 
     def entry_values(self, row: LatticeRow, entry: LatticeEntry) -> list[Value]:
-        """The values that a lattice entry may be, by request; it does not store its parameters."""
+        """The values that may be the lattice entry, by request: an entry stores no parameters."""
         return [
             _value_under(request, row.by, ())
             for request in self.shown
@@ -294,7 +295,7 @@ class Support:
         ]
 
     def appearance_values(self, appearance: Appearance) -> list[Value]:
-        """The rates of a group where a gap first appears, and of its parents."""
+        """The rate of a group in which a gap first appears, and the rates of its parents."""
         rate = find_metric(appearance.metric)
         assert isinstance(rate, GroupMetric)
         return [
@@ -321,7 +322,7 @@ class Support:
         """The counts of the rates of a pair, in all strata together and in each stratum.
 
         Whether a reversal is listed also depends on strata by fewer of its conditioning columns, so
-        their counts are added.
+        the counts of these strata are added.
         """
         by = (reversal.attribute,)
         groups = tuple(((reversal.attribute, level),) for level in reversal.pair)

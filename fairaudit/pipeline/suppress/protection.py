@@ -29,7 +29,7 @@ MOST_WORK = 4_000_000
 """If all linear programs together read more entries than this, the widest tables are hidden."""
 
 MOST_TO_RESTORE = 1_500
-"""In larger systems, nothing searches for hidden counts that could be shown again."""
+"""In systems with more equations or unknowns than this, no hidden count is shown again."""
 
 _NEAR = 1e-7
 _DETERMINED = 1e-6
@@ -56,8 +56,8 @@ class PrintedItem(Frozen):
 class Protection(Frozen):
     """Whether each item may be printed (`shown`).
 
-    Tables by more than `widest` columns are hidden because the problem is too large; None: no
-    table.
+    If the problem is too large, tables by more than `widest` columns are hidden. `widest` is None
+    if no table is hidden for this reason.
     """
 
     shown: tuple[bool, ...]
@@ -74,9 +74,9 @@ def protect(
 ) -> Protection:
     """The items that may be printed if each cell of fewer than `threshold` people is protected.
 
-    `people` [C] are the people of the finest cells, and `sets` are the cells that each count adds
-    up. `known` are counts that are printed in any case; if they are given, cells may also be empty.
-    `bounds` are sets of cells with the maximum number of people that readers know of.
+    `people` [C] is the number of people in each of the finest cells. `sets` are the cells that each
+    count adds up. `known` are counts that are printed in any case; if they are given, cells may be
+    empty. `bounds` are sets of cells, each with the maximum number of people that readers know.
     """
     values = [int(people[cells].sum()) for cells in sets]
     protector = _Protector(people, sets, values, items, threshold, known, [*bounds])
@@ -93,8 +93,9 @@ def protect(
 class _System(Frozen, eq=False):
     """The printed counts as equations; cells that no equation distinguishes are one unknown.
 
-    `matrix` is [counts, unknowns], and `sums` its right side: people after the first of each cell.
-    `of_cell` is the unknown of each cell. `bounded` is [bounds, unknowns], `most` its right side.
+    The equations are `matrix` [counts, unknowns] × people = `sums` [counts]; the first person of a
+    cell is not counted. The bounds are `bounded` [bounds, unknowns] × people ≤ `most` [bounds].
+    `of_cell` [C] is the unknown of each cell.
     """
 
     counts: tuple[int, ...]
@@ -147,7 +148,7 @@ class _Protector:
         return narrow and not (item.counts & self.hidden)
 
     def hide_more(self) -> bool:
-        """Proves that cells are safe, or hides a count for an open cell; False if all are safe."""
+        """Proves that cells are safe, or hides counts; returns False if nothing is left to hide."""
         printed = self._printed()
         if self.safe.all() or not any(map(self.shows, self.items)):
             return False
@@ -160,7 +161,7 @@ class _Protector:
         system = self._build_system(printed)
         totals = np.zeros(system.unknowns, dtype=np.int64)
         np.add.at(totals, system.of_cell, self.beyond)
-        # No equation distinguishes the cells of an unknown, so each cell may have all its people.
+        # No equation distinguishes the cells of an unknown, so any of them may have all people.
         self._prove(system, totals)
         while not self.safe.all():
             before = int(self.safe.sum())
@@ -192,7 +193,7 @@ class _Protector:
         sets = np.zeros((system.unknowns, len(also)))
         for column, count in enumerate(also):
             np.add.at(sets[:, column], system.of_cell[self.sets[count]], 1)
-        # No equation determines a set that contains only a part of an unknown.
+        # No equation determines a set that contains only some cells of an unknown.
         split = ((sets > 0) & (sets < sizes[:, None])).any(axis=0)
         marks = (sets > 0).astype(np.float64)
         squares = (system.matrix @ system.matrix.T).toarray()
@@ -234,7 +235,7 @@ class _Protector:
         return _System(tuple(printed), rows[:size], sums, of_cell, rows[size:], self.most)
 
     def _prove(self, system: _System, table: Ints) -> None:
-        """Marks cells as safe that have enough people in a table with the same printed counts."""
+        """Marks cells as safe if they have enough people in a `table` with equal printed counts."""
         self.safe |= table[system.of_cell] >= self.enough
 
     def _as_whole_numbers(self, system: _System, solution: Floats) -> Ints | None:
@@ -245,9 +246,9 @@ class _Protector:
         return table if fits else None
 
     def _prove_together(self, system: _System) -> set[int]:
-        """Searches a table in which as many open cells as possible have enough people.
+        """Searches for a table in which as many open cells as possible have enough people.
 
-        If many cells stay open, it returns counts to hide for some of them.
+        If many cells stay open, returns counts to hide for some of these cells; otherwise no count.
         """
         from scipy.sparse import csc_matrix, hstack, identity, vstack
 
@@ -268,7 +269,7 @@ class _Protector:
         short = int((solution.x[system.unknowns :] < self.enough - _NEAR).sum())
         table = self._as_whole_numbers(system, solution.x[: system.unknowns])
         if table is None and not short:
-            # All cells are large enough in fractions. Often there is a table of whole numbers, too.
+            # With fractions, all cells are large enough. Often whole numbers exist as well.
             table = self._find_whole_table(system, open_unknowns)
         if table is not None:
             self._prove(system, table)
@@ -297,9 +298,9 @@ class _Protector:
         return self._choose_smallest([system.counts[row] for row in touching], 1)
 
     def _choose_smallest(self, counts: Sequence[int], most: int) -> set[int]:
-        """The `most` smallest counts, which reveal least, and all counts equal to the last of them.
+        """The `most` smallest counts, which reveal least, and all counts equal to the largest one.
 
-        If the order decided between equal counts, readers who know the method could learn from it.
+        If the order decided between equal counts, readers who know the method could use the order.
         """
         counts = [count for count in counts if count not in self.known]
         ends = sorted(self.values[count] for count in counts)[:most][-1:]
@@ -344,7 +345,7 @@ class _Protector:
 
 
 def _matrix(sets: Sequence[Ints], size: int) -> Matrix:
-    """Sets of cells as rows of ones, [sets, size]."""
+    """A matrix [sets, size] with a 1 for each cell of a set."""
     from scipy.sparse import csr_matrix
 
     ends = np.cumsum([0, *map(len, sets)])

@@ -1,4 +1,4 @@
-"""`Audit`: a task with its counts, cubes and cached `Tables`; errors for too large reports.
+"""`Audit`: a task with its counts, cubes and cached `Tables`; errors for large reports.
 
 A cube is the table of all counts. Reports grow fast, because each additional attribute doubles the
 number of groupings and multiplies the number of groups.
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from fairaudit.counting.sources.posterior_files import Draws
 
 MOST_ROWS = 500_000
-"""Maximum number of groups that all entries list together: it takes about a minute, and 1 GB."""
+"""Maximum number of groups that all entries list together; they take a minute, and 1 GB."""
 
 MOST_UNASKED = 50_000
 """Maximum number of groups to evaluate in subsets that the spec does not name."""
@@ -124,13 +124,13 @@ def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
 
 
 _TableSize: TypeAlias = tuple[Grouping, Grouping, int]
-"""The columns of the groups and of the strata of a table, and its counts in each of them."""
+"""The columns of the groups, the columns of the strata, and the counts per group and stratum."""
 
 
 def _count_outcomes(
     cube: Cube, tables: Iterable[tuple[Grouping, Grouping, str, str | None]]
 ) -> list[_TableSize]:
-    """The sizes of tables: a count for each label and each class of their outcomes."""
+    """The size of each table, which has a count for each label and each class of its outcomes."""
     slots = {key.name: len(key.levels) + 1 for key in cube.keys}
     return [
         (by, given, math.prod(slots.get(name or "", 1) for name in ("label", *of)))
@@ -199,7 +199,7 @@ def write_weight_notices(shown: Iterable[MetricRequest], cube: Cube) -> Iterator
 
 
 def with_draws(table: GroupTable, draws: Draws, cube: Cube) -> GroupTable:
-    """The table with posterior draws, which are averages of the draws of finer groups by people.
+    """The table with posterior draws: means of the draws of finer groups, weighted by people.
 
     A table by an attribute that the draws do not have is returned unchanged. Raises `DataError` for
     draws that lack a group or an outcome.
@@ -265,7 +265,7 @@ class Tables:
     def table(
         self, by: Grouping, given: Grouping, of: str, against: str | None = None
     ) -> GroupTable:
-        """The table by groups, strata and an outcome, of people who also have `against`."""
+        """The table by groups, strata and outcome; with `against`, of people with both outcomes."""
         key = (by, given, of, against)
         if key in self._tables:
             return self._tables[key]
@@ -288,7 +288,7 @@ class Tables:
         return table
 
     def list_absent(self, by: Grouping) -> tuple[Group, ...]:
-        """The groups of declared levels, at least one of which no row has."""
+        """The groups of declared levels with at least one level that no row has."""
         keys = [self.cube.key(name) for name in by]
         absent = {(key.name, level) for key in keys for level in key.absent}
         if not absent:
@@ -434,7 +434,7 @@ class Audit(Frozen, eq=False, dict=True):
 def list_places(
     requests: Iterable[MetricRequest], *, everybody: bool = False
 ) -> Iterator[tuple[MetricRequest, Grouping, Grouping]]:
-    """Yields each request with its groupings and strata; these have no column in common.
+    """Yields each request with its groupings and strata, if these have no column in common.
 
     With `everybody`, the grouping without columns comes first.
     """

@@ -40,6 +40,7 @@ from fairaudit.metrics.rates import (
     TRUE_POSITIVE_RATE,
 )
 from fairaudit.metrics.reasons import describe_people
+from fairaudit.metrics.scores import AUC
 from fairaudit.metrics.terms import EXTREME_REFERENCES, MIDDLE, NO_GROUP, NO_MINIMUM
 from fairaudit.pipeline.tables.audit import Tables, evaluate_check, list_places
 from fairaudit.result.rows import LatticeEntry, LatticeRow
@@ -53,7 +54,7 @@ _MOST_TURNED = 3
 _MOST_NAMED = 5
 _FEW_IN_STRATUM = 10
 _FAR = 10
-"""If within strata this many times fewer people have an unusual outcome, strata determine it."""
+"""Strata determine an outcome if this many times fewer people are unusual in their stratum."""
 
 _RATES = {
     "PPV": (POSITIVE_PREDICTIVE_VALUE, FALSE_DISCOVERY_RATE),
@@ -67,7 +68,7 @@ _TIED = {rate.id: tied for tied, rates in _RATES.items() for rate in rates}
 
 _MEANS = {"calibration_in_the_large": 1, "mean_residual": 1, "outcome_mean": 0, "mean_score": 0}
 _MEANS |= {"mean_score_positives": 0, "mean_score_negatives": 0}
-"""Means of scores, or of differences from scores (1)."""
+"""Means of scores (0), and means of differences from scores (1)."""
 
 
 class _Impossibility(Frozen):
@@ -114,7 +115,7 @@ def notice_unsearched(findings: Iterable[Finding]) -> Iterator[Notice]:
 
 
 def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
-    """Notices on checks that cannot all pass if base rates differ, for each two criteria."""
+    """Notices on checks that cannot all pass if base rates differ, for each pair of criteria."""
     gates: dict[tuple[str, Grouping], list[Check]] = {}
     for check in checks:
         if isinstance(check, Check) and _tied(check):
@@ -128,7 +129,7 @@ def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Itera
 
 
 def _tied(check: Check) -> set[str]:
-    """The rates of `_RATES` that a check requires to be equal; none if it has a minimum instead."""
+    """The rates of `_RATES` that a check requires to be equal; empty for a check of one rate."""
     plain = not (check.given or check.against or check.terms.of_class or check.terms.at)
     if check.fail is None or not plain or not isinstance(check.metric, Disparity):
         return set()
@@ -192,9 +193,10 @@ def _notice_impossible(
 def notice_limits_out_of_reach(
     checks: Iterable[AnyCheck], tables: Tables, bins_of: Mapping[str, Bins]
 ) -> Iterator[Notice]:
-    """Notices on limits that are out of reach for these groups (with an entropy) or these scores.
+    """Notices on limits that no value can cross with the groups or the scores of the data.
 
-    The spec refuses limits that no data can cross. Scores may have any value from 0 to 1.
+    The sizes of groups limit an entropy. The spec itself refuses limits that no data can cross.
+    Scores may have any value from 0 to 1.
     """
     for check in (check for check in checks if isinstance(check, Check)):
         metric, bins = check.metric, bins_of.get(check.of)
@@ -243,6 +245,29 @@ def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
             )
 
 
+def notice_misread_values(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+    """Notices on reversed scores, and on burdens that a ratio of the people without them hides."""
+    for check in (check for check in checks if isinstance(check, Check) and not check.against):
+        is_burden = check.burden and not check.given and getattr(check.metric, "four_fifths", False)
+        limit, leaf = check.fail or check.warn, evaluate_check(check, tables).leaves[0]
+        values, among = leaf.group_values, leaf.takes_part
+        if values is None or values.ends is None or not (is_burden or values.metric is AUC):
+            continue
+        low, high = (end[among] for end in values.ends(check.inference.alpha))
+        if values.metric is AUC and len(high) and (high < 1 - high).all():
+            text = "in all groups the area under the curve is below 0.5: reverse the score, if low "
+            yield Notice(f"{check.id}: {text}scores stand for the positive label", Subjects.ANYBODY)
+        elif is_burden and limit and limit.below and len(high) and high.min() < low.max():
+            # 0.94 and 0.99 without the burden have the ratio 0.95, but 0.06 is six times 0.01.
+            least, most = values.value[among].min(), values.value[among].max()
+            if (1 - most) / (1 - least) < limit.below <= least / most:
+                text = f"{1 - least:.1%} of a group and {1 - most:.1%} of another have the burden, "
+                text += (
+                    "which a ratio of the others hides: limit `demographic_parity_ratio` as well"
+                )
+                yield Notice(f"{check.id}: {text}", Subjects.ANYBODY)
+
+
 def notice_changes_without_direction(
     checks: Iterable[AnyCheck], tables: Tables
 ) -> Iterator[Notice]:
@@ -264,7 +289,7 @@ def notice_changes_without_direction(
 
 
 def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
-    """Notices on subsets where prediction and label favour different groups."""
+    """Notices on subsets of attributes in which prediction and label favour different groups."""
     turned = list[tuple[LatticeRow, LatticeEntry]]()
     for row in rows:
         for entry in row.entries:
@@ -287,7 +312,7 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
             first, second = (describe_group(side.group) for side in (part.first, part.second))
             sides.append(f"{first} has {quoted(str(part.outcome))} more often than {second}")
         change = entry.estimate.value
-        # Foulds & Pan §3.1: Δε compares sizes, which do not show which group is worse off.
+        # Foulds & Pan §3.1: Δε compares sizes of gaps, which do not show who is worse off.
         is_complete = abs(change) < _SAME_SIZE
         whole = ": a complete reversal of equal size, which Δε = 0 does not show"
         factor = f" (by size the factor e^Δε is {math.exp(change):.3g})"
@@ -297,8 +322,7 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
             f"{whole if is_complete else factor if math.isfinite(change) else ''}",
             Subjects.ANYBODY,
         )
-    if len(turned) > _MOST_TURNED:
-        more = len(turned) - _MOST_TURNED
+    if (more := len(turned) - _MOST_TURNED) > 0:
         what = f"Δε: in {more:,} more combinations of columns the largest gap changed its sign, too"
         yield Notice(what, Subjects.ANYBODY)
 
@@ -309,7 +333,7 @@ _LITTLE = 0.1
 
 
 def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
-    """Notices on strata that an average leaves out: without weight, or without people of a side."""
+    """Notices on strata that an average leaves out, since they lack weight or people of a side."""
     told: set[str] = set()
     for request, by, given in list_places(requests):
         evaluation = tables.evaluate_request(request, by, given)
@@ -381,10 +405,10 @@ def notice_diluted_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -
 
 
 def notice_unequal_odds_ratios(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
-    """Notices on strata whose odds ratio is over the limit, although the common one is not.
+    """Notices on strata whose odds ratio is over the limit, although the common ratio is not.
 
-    They have half of the people of a group or more, and Breslow and Day's test is significant,
-    corrected for the number of groups.
+    These strata have half of the people of a group or more, and Breslow and Day's test is
+    significant, corrected for the number of groups.
     """
     for check in checks:
         if not isinstance(check, Check) or not check.weighs_strata:
@@ -430,7 +454,7 @@ def notice_deciding_strata(tables: Tables, requests: tuple[MetricRequest, ...]) 
     """Notices on strata that almost determine an outcome, such as strata by a copy of the outcome.
 
     Almost all people of a stratum have the same outcome, so gaps within strata disappear. Strata of
-    few people do not count.
+    few people are ignored.
     """
     told: set[tuple[Grouping, str]] = set()
     for request, by, given in list_places(requests):
@@ -453,7 +477,7 @@ def notice_deciding_strata(tables: Tables, requests: tuple[MetricRequest, ...]) 
 
 
 def _list_some(texts: Sequence[str]) -> str:
-    """The first texts, and the number of the others."""
+    """The first texts, and the number of all other texts."""
     more = f" and {len(texts) - _MOST_NAMED:,} more" if len(texts) > _MOST_NAMED else ""
     return f"{', '.join(texts[:_MOST_NAMED])}{more}"
 
@@ -499,7 +523,7 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
 
 
 def notice_light_groups(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
-    """Notices on groups with enough people, but whose weights are worth too few people.
+    """Notices on groups that have enough people, but weights that are worth too few people.
 
     Rows of weight 0 count as people, so a weight cannot remove a group from a comparison.
     """
@@ -547,7 +571,7 @@ def _few_people(
         share = 1 - share
     if not 0 < share < 1:
         return []
-    # The gap is that of two rates at the limit, near the overall rate.
+    # The gap between two rates at the limit, if both are near the overall rate.
     metric, bounds = check.metric, [abs(float(bound)) for bound in limit.bounds]
     if isinstance(metric, TableMetric):
         gap = share * (1 - math.exp(-min(bounds)))

@@ -182,7 +182,7 @@ def _make_title(request: MetricRequest) -> str:
 
 
 def _find_worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
-    """The entry of the value that is farthest from the ideal."""
+    """The lattice entry with the value that is farthest from the ideal."""
     table, answered = evaluation.table, np.flatnonzero(evaluation.judged[:1].any(axis=0))
     is_aside = table.known & (table.n[:1] > 0) & ~evaluation.takes_part[:1]
     nothing = LatticeEntry(
@@ -290,8 +290,9 @@ def epsilons(
 def _explain_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
     """Why the ε of a subset may exceed the ε of all attributes; empty if this is impossible.
 
-    Theorem 3.2 of Foulds & Pan requires that the rate of a group of a subset is an average of the
-    rates of its parts. Smoothed rates and rates of different people are not such averages.
+    Theorem 3.2 of Foulds & Pan requires that the rate of a group by fewer attributes is an average
+    of the rates of the groups in it by all attributes. This is not true for smoothed rates, or for
+    rates of different people.
     """
     if smoothed:
         return "the rates are smoothed"
@@ -386,7 +387,7 @@ _THRESHOLDS = 20
 
 
 def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterator[Curve]:
-    """Curves of a score of all people, and of each group with labels by each attribute."""
+    """The curves of a score for all people, and for each group (by one attribute) with labels."""
     thresholds: Ints | None = None
     for histogram in histograms:
         scores = ScoreCounts(
@@ -473,7 +474,7 @@ def local_rates(cubes: Cubes, alpha: float) -> Iterator[LocalRates]:
 
 
 def features(cubes: Cubes) -> Iterator[FeatureRow]:
-    """A row for each feature of all people, and of each group by each attribute."""
+    """Rows for each feature: a row for all people, and for each group by each attribute."""
     listed: set[str] = set()
     for described in cubes.described:
         score = cubes.scores.get(described.column)
@@ -524,7 +525,7 @@ def _describe_feature(described: Described, score: Distribution | None) -> Itera
 
 
 def _describe(histogram: Histogram, g: int) -> dict[str, Any]:
-    """The summary numbers of a group in a histogram; the median is given by two bounds."""
+    """The summary numbers of a group in a histogram; the median is a pair of bounds."""
     moments = histogram.moments[0][g] if histogram.moments else None
     mean = None if moments is None else moments.mean
     people = histogram.people[0, :, g].sum(axis=0)

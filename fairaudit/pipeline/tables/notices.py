@@ -14,7 +14,7 @@ from fairaudit.base.names import describe_group, listing
 from fairaudit.counting.raw_rows import BUDGET
 from fairaudit.cube import NO_LEVEL, Cube, Role, Rows, distinct_rows
 from fairaudit.cube.histogram import median_bin
-from fairaudit.judge import AnyCheck, Check
+from fairaudit.judge import AnyCheck, Check, ReversalCheck
 from fairaudit.judge.simpson import ScanResult
 from fairaudit.judge.simpson.scanning import MOST_SUSPECTS
 from fairaudit.metrics import Requirement, find_metric
@@ -52,6 +52,7 @@ from fairaudit.pipeline.tables.check_notices import (
     notice_light_groups,
     notice_limits_out_of_reach,
     notice_lone_strata,
+    notice_misread_values,
     notice_other_side,
     notice_turned_gaps,
     notice_unequal_odds_ratios,
@@ -74,14 +75,14 @@ _MOST_LEVELS = 4
 
 _MANY_STRATA = 30
 _FEW_PEOPLE = 6
-"""Strata of legitimate factors are fewer and larger. A matched set has, for example, 5 people."""
+"""Strata by legitimate factors are fewer or larger than this. A matched set has a few people."""
 
 _DECIDED = {Requirement.PREDICTION, Requirement.CLASSES}
 """The requirements of metrics about decisions."""
 
 
 def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notice]:
-    """All notices in the order of the stages; people who may count twice come before limits."""
+    """All notices in the order of the stages: notices on the data come before notices on limits."""
     spec, counts, cubes, tables = audit.spec, audit.counts, audit.cubes, audit.tables
     checks = audit.task.checks
     if not_run := audit.task.not_run:
@@ -107,9 +108,8 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
         yield from (Notice(text, Subjects.NEVER) for text in described)
     # Stages of one column are not compared, because each stage selects fewer people.
     if len({model.column.value for model in spec.predictions}) == len(spec.predictions):
-        yield from notice_unequal_rates(
-            tables, [one.name for one in spec.predictions if one.binary]
-        )
+        binary = [one.name for one in spec.predictions if one.binary]
+        yield from notice_unequal_rates(tables, binary)
     if not spec.stages:
         yield from notice_equal_outcomes(cubes.cube)
     yield from notice_unjudged_models(spec.checks, spec.predictions)
@@ -120,6 +120,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_limits_out_of_reach(checks, tables, scores)
     yield from notice_impossible_gates(checks, tables)
     yield from notice_other_side(checks, tables)
+    yield from notice_misread_values(checks, tables)
     yield from notice_changes_without_direction(checks, tables)
     yield from notice_turned_gaps(lattice)
     yield from notice_few_people(checks, tables)
@@ -139,7 +140,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     if not has_room_for_lattice(cubes.cube, spec.requests):
         what = "not every combination of the protected columns is looked at, only those that the "
         yield Notice(f"{what}spec asks for: together they have too many groups", Subjects.ANYBODY)
-    yield from _notice_unscanned_groups(audit.reversals)
+    yield from _notice_unscanned_groups(audit.reversals, checks)
 
 
 def _notice_draws(task: AuditTask) -> Iterator[Notice]:
@@ -147,8 +148,7 @@ def _notice_draws(task: AuditTask) -> Iterator[Notice]:
     if task.draws is not None:
         count = len(task.draws.probability)
         what = f"`model: draws` judges {count:,} {'draw' if count == 1 else 'draws'} of the shares"
-        where = f"of groups in {task.draws.path}, not the counted shares"
-        yield Notice(f"{what} {where}", Subjects.NOBODY)
+        yield Notice(f"{what} in {task.draws.path}, not the counted shares", Subjects.NOBODY)
 
 
 def notice_unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Notice]:
@@ -218,7 +218,7 @@ def notice_unjudged_models(
 ) -> Iterator[Notice]:
     """Notices on models whose decisions no limit judges, if there are limits.
 
-    A limit on a change, or on the score of a model that decides, does not judge decisions.
+    A limit on a change, or on the score of a model that has decisions, does not judge decisions.
     """
     scored = {model.name for model in models if model.kind is OutcomeKind.SCORE}
     judged = set()
@@ -265,7 +265,7 @@ def notice_idle_thresholds(tables: Tables, requests: Iterable[MetricRequest]) ->
 
 
 def find_missing_side(tables: Tables, of: str, at: Decimal | None) -> str:
-    """The side, `positive` or `negative`, without decisions by an outcome or a threshold."""
+    """The side without decisions (`positive` or `negative`); empty if both sides have decisions."""
     counts = count_groups(tables.table((), (), of))
     if at is None:
         rate = SELECTION_RATE.compute(counts).value
@@ -279,10 +279,10 @@ def find_missing_side(tables: Tables, of: str, at: Decimal | None) -> str:
 
 
 def notice_empty_rows(cube: Cube, count: str) -> Iterator[Notice]:
-    """A notice if `count` is 0 in more than a tenth of the rows of people one by one.
+    """A notice if `count` is 0 in more than a tenth of the rows, unless the rows are totals.
 
-    A cell has at least as many rows with the count 0 as it has more rows than people. A table of
-    totals has more people than rows, and its rows with the count 0 are combinations that do not
+    If a cell has more rows than people, at least this many more rows have the count 0. A table
+    of totals has more people than rows, and its rows with the count 0 are combinations that do not
     occur.
     """
     empty, rows = np.maximum(cube.rows - cube.people, 0), int(cube.rows.sum())
@@ -306,7 +306,7 @@ def notice_empty_rows(cube: Cube, count: str) -> Iterator[Notice]:
 
 
 def notice_matched_sets(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
-    """Notices on strata that may be matched sets, because there are very many with few people.
+    """Notices on strata that may be matched sets, because many strata have few people.
 
     The rows of a matched set are similar, so tests that treat rows as independent are wrong.
     """
@@ -358,27 +358,26 @@ def notice_repeated_rows(cube: Cube) -> Iterator[Notice]:
         )
 
 
-def _notice_unscanned_groups(scanned: ScanResult) -> Iterator[Notice]:
-    """Notices on pairs that the scan for reversals could not compare, test or list."""
-    for group, ineligibility in scanned.left_out:
-        if not group:
-            yield Notice(f"Simpson's reversals: {ineligibility.why}", Subjects.ANYBODY)
-    for why in scanned.too_many:
-        yield Notice(f"Simpson's reversals: {why}", Subjects.ANYBODY)
+def _notice_unscanned_groups(scanned: ScanResult, checks: Sequence[AnyCheck]) -> Iterator[Notice]:
+    """Notices on pairs that the scan could not compare, test or list, or that no limit judges."""
+    for check in (check for check in checks if isinstance(check, ReversalCheck)):
+        kinds = [row.kind for row in scanned.found if row.rate == check.rate and row.kind.reverses]
+        limits = [limit.kind.strength for limit in (check.warn, check.fail) if limit is not None]
+        if weaker := [kind for kind in kinds if kind.strength < min(limits)]:
+            what = (
+                f"{check.id}: {len(weaker):,} of the reversals are of kinds that the limit ignores"
+            )
+            yield Notice(f"{what}: {listing([*dict.fromkeys(weaker)])}", Subjects.NEVER)
+    whys = [one.why for group, one in scanned.left_out if not group] + [*scanned.too_many]
     if count := scanned.untested:
-        what = (
-            f"Simpson's reversals: {count:,} pairs of groups whose gaps in strata may be opposite "
-        )
-        yield Notice(
-            f"{what}are not tested, of more than {MOST_SUSPECTS:,} in one scan: write `pairs: "
-            "reference`, or name fewer columns",
-            Subjects.ANYBODY,
+        whys.append(
+            f"{count:,} pairs of groups whose gaps in strata may be opposite are not tested, of "
+            f"more than {MOST_SUSPECTS:,} in one scan: write `pairs: reference`, or fewer columns"
         )
     if count := scanned.repeated:
-        verb = "is" if count == 1 else "are"
         why = "given several columns, where fewer of them show as much as surely"
-        what = f"Simpson's reversals: {count:,} {verb} not listed: {why}"
-        yield Notice(what, Subjects.ANYBODY)
+        whys.append(f"{count:,} {'is' if count == 1 else 'are'} not listed: {why}")
+    yield from (Notice(f"Simpson's reversals: {why}", Subjects.ANYBODY) for why in whys)
 
 
 _OF_EQUALS = (UNAWARENESS_VIOLATIONS, CAUSAL_DISCRIMINATION, TWIN_TEST)
@@ -391,7 +390,7 @@ _MOST_GROUPS = 10
 
 
 def _describe_rows(spec: Spec, rows: Rows, tables: Tables) -> Iterator[str]:
-    """Notices on people without a feature, on samples, and on details of individual metrics."""
+    """Notices on people without a feature, on samples, and on metrics of individual fairness."""
     requests = [request for request in spec.requests if request.uses(Requirement.FEATURES)]
     names = ", ".join(dict.fromkeys(request.metric.id for request in requests))
     read = f"{names}: {rows.complete:,} of {rows.audited:,} people were read one by one"

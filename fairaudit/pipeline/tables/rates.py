@@ -190,7 +190,7 @@ def _rate_rows(
 
 
 def _mark_printed_sides(values: GroupValues, difference: Evaluation) -> Marks:
-    """Marks the differences that are differences of two printed rates of the table.
+    """Marks [Z, G] the groups whose difference is the difference of two rates in the table.
 
     A comparison averages over the strata that both groups have, but a printed rate averages over
     all strata of its group.
@@ -247,7 +247,7 @@ def _find_reference(
 ) -> Reference:
     """The reference of a table of rates: the named group, the declared group, or the largest.
 
-    If only some attributes declare a level, it is the largest group that has these levels.
+    If only some attributes declare a level, the largest group with these levels is used.
     """
     for reference in (named, request.declared.get(table.by)):
         if reference is not None and find_group(table.groups, reference.group) != NO_GROUP:
@@ -271,7 +271,7 @@ def comparisons(
 ) -> Iterator[ComparisonRow]:
     """A row for each comparison over all groups, and for each group compared with a reference.
 
-    The rows have judged values in known strata. Values outside the fair `ranges` are flagged.
+    There are rows only for judged values in known strata. Values outside fair `ranges` are flagged.
     """
     for request, by, given in list_places(requests):
         if isinstance(request.metric, GroupMetric):
@@ -333,7 +333,7 @@ def model_changes(
     """A row for each rate of two models of the same people, for all people and for each group.
 
     The spec names each rate for at least one model. Rates by a threshold, of one class, or averaged
-    are left out, because they do not count each person or not.
+    are left out, because they do not count each person either as a hit or as no hit.
     """
     plain = [
         request

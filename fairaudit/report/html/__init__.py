@@ -491,7 +491,6 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     ]
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
     tables = [] if lines else [*rates.answers(result, FEW_ROWS)]
-    gaps = [] if lines else widest(result)
     legend = [_LIMIT] if lines else []
     legend += remarks.explain_evidence(line.diagnostic for line in opened)
     # The pictures of the score, by the groups of the first check.
@@ -520,7 +519,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
             for table in tables[:_TABLES_SHOWN]
         ],
         f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
-        gaps,
+        [] if lines else widest(result),
         "; ".join(legend),
         [*remarks.first_notices(result)],
         [

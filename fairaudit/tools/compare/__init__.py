@@ -48,10 +48,10 @@ _BARRED = {
 }
 _LABEL = "label"
 _OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
-"""The denominators of rates that condition on the label, which predictions do not change."""
+"""The denominators of rates that condition on the label. Predictions do not change these."""
 
 _Grouping: TypeAlias = tuple[str, frozenset[str], frozenset[str]]
-"""The thing that is counted (people or labels), the columns of groups and those of strata."""
+"""The thing that is counted (people or labels), the columns of groups, the columns of strata."""
 
 _Rank: TypeAlias = tuple[int, float, float]
 _DIRECTIONS = [*Direction]
@@ -98,8 +98,8 @@ def compare(
         has_same_groups = are_same_sizes and (is_known or are_same_files)
         same_people = then.rows == now.rows and (is_one_file or has_same_groups)
         if same_people:
-            equal = "sizes of all groups" if has_same_groups and common else "sizes of files"
-            equal = "unchanged files" if is_one_file else f"numbers of rows and equal {equal}"
+            equal = "numbers of rows and equal sizes of all groups" if common else "sizes of files"
+            equal = "unchanged files" if is_one_file else equal
             assumed = f"assumed from equal {equal}; otherwise use --different-people"
     sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
     changes = _compare_results(before, after, sampling, (), outcomes or (None, None))
@@ -107,7 +107,7 @@ def compare(
 
 
 def compare_models(result: AuditResult, first: str, second: str) -> Changes:
-    """The changes if `second` replaces `first`, two outcomes of one result.
+    """The changes if the outcome `second` replaces the outcome `first` of the same result.
 
     Rates are tested by the people whose decision changes (McNemar). Checks need no test, because
     both outcomes are of the same people. Raises as `compare` does.
@@ -190,7 +190,7 @@ def _describe_result(result: AuditResult, of: str | None) -> ComparedResult:
 
 
 def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
-    """The part of the result on one outcome, under another name.
+    """The part of the result on the outcome `name`, which is renamed to `called`.
 
     Comparisons and checks with `against` involve two outcomes and are omitted.
     """
@@ -264,9 +264,9 @@ def _rank(change: Change) -> _Rank:
 
 
 def _list_sizes(result: AuditResult) -> dict[_Grouping, dict[GroupKey, object]]:
-    """The number of people of each group, and of each label in it, by grouping.
+    """By grouping, the number of people of each group, and of each label in the group.
 
-    If labels are not listed, denominators of rates that condition on labels replace them.
+    If labels are not listed, denominators of rates that condition on labels replace the labels.
     """
     sizes: dict[_Grouping, dict[GroupKey, object]] = defaultdict(dict)
 

@@ -102,7 +102,7 @@ def compare_checks(
         why = _explain_difference(was, finding, then, now)
         if why:
             old, new = was.check.fail, finding.check.fail
-            # Whether all values that fail the old limit fail the new one, without more evidence.
+            # Whether all values that fail the old limit fail the new limit, without more evidence.
             covers = isinstance(old, Limit) and isinstance(new, Limit) and new.covers(old)
             with_new = replace(was, check=replace(was.check, fail=new))
             is_stricter = covers and not _explain_difference(with_new, finding, then, now)
@@ -117,7 +117,7 @@ def compare_checks(
 def _compare_findings(
     was: Finding, finding: Finding, then: _Side, now: _Side, terms: ChangeTerms
 ) -> CheckChange:
-    """The change of a check: each group that it judged in both results, and the worst value."""
+    """The change of a check: of each group that both results judge, and of the worst value."""
     entries = _find_judged_entries(was, then.rows), _find_judged_entries(finding, now.rows)
     common = next((entry for entry in entries[0] if entry in entries[1]), None)
     earlier, later = (side[common] if common else {} for side in entries)
@@ -150,7 +150,7 @@ def _compare_findings(
     judged = [_find_judged(*side) for side in ((was, then.result), (finding, now.result))]
     fresh = judged[1].keys() - judged[0] if judged[0] else set()
     deciding = {group_key(group, finding.stratum) for group in _list_decisive(finding)}
-    if deciding or is_tested:  # an aggregate has no deciding group: all new ones count
+    if deciding or is_tested:  # an aggregate has no deciding group: all new groups count
         fresh &= deciding
     new = tuple(sorted(judged[1][key] for key in fresh))
     if finding.subgroup is not None:
@@ -178,7 +178,7 @@ def _compare_findings(
 def list_behind(
     change: CheckChange, rates: Iterable[RateChange], terms: ChangeTerms
 ) -> tuple[Group, ...]:
-    """The groups and strata newly or farther over the limit, if a check fails in both results.
+    """The groups (with strata) newly or farther over the limit, if the check fails both times.
 
     Groups that are farther over the limit are included if the people are the same, or if the rate
     of the group changed significantly and is not better. They are also included if the results do
@@ -189,7 +189,7 @@ def list_behind(
     if not (fallen and both_fail and isinstance(check, Check)):
         return ()
     averaged = {*check.given} if check.terms.average else set()
-    any_rate = isinstance(check.metric, TableMetric)  # the parts of such a metric are not rates
+    any_rate = isinstance(check.metric, TableMetric)  # the parts of a table metric are not rates
     listed, moved = set[tuple[str, GroupKey]](), set[tuple[str, GroupKey]]()
     for rate in rates:
         if rate.of == check.of and {*rate.averaged} == averaged:
@@ -274,7 +274,7 @@ def _name(groups: Sequence[Group]) -> str:
 
 
 def _explain_difference(before: Finding, after: Finding, then: _Side, now: _Side) -> str:
-    """The reason why two checks are not comparable; empty if they are."""
+    """The reason why two checks are not comparable; empty if they are comparable."""
     was, check = before.check, after.check
     if type(was) is not type(check):
         return "what it looks for"
@@ -290,7 +290,7 @@ def _explain_difference(before: Finding, after: Finding, then: _Side, now: _Side
         for option in _list_changed(name, getattr(was, name), getattr(check, name))
     ]
     if changed:
-        return "its " + ", ".join(_WORDS.get(name, name.replace("_", " ")) for name in changed)
+        return "its " + ", ".join(_WORDS.get(name, f"`{name}`") for name in changed)
     names = [was.metric.id] if isinstance(was, Check) else [was.rate]
     if isinstance(was, Check) and isinstance(was.metric, Disparity):
         names += [record.id for part in was.metric.parts for record in part]
@@ -320,8 +320,6 @@ _WORDS = {
     "scope": "columns and sizes of the search",
     "warn": "limit that warns",
     "fail": "limit that fails",
-    "significant": "`significant`",
-    "conclusive": "`conclusive`",
 }
 
 

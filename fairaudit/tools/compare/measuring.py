@@ -36,12 +36,12 @@ _TOO_LITTLE = "not tested: too little variation to test"
 class ChangeTerms(Frozen):
     """The terms for measuring and testing a change; `barred` is the reason not to test it.
 
-    `share`: the numbers are shares of people with whole counts. `mean`: they are means over the
-    people of a group, and each person counts once. `values` is how many values the worst one was
-    chosen from; the test is corrected for this choice (Šidák). `middle`: the value between two
-    sides that are equally bad, if there are two sides. `same_people`: both numbers are of the same
-    people, so the change is not due to chance. `unpaired`: the dependence of the two numbers is
-    unknown, so the interval is valid for any dependence.
+    `share` is set if the numbers are shares of people with whole counts. `mean` is set if they are
+    means over the people of a group without weights. The worst of `values` values was chosen; the
+    test is corrected for this choice (Šidák). `middle` is the value between two sides that are
+    equally bad; None if only one side is bad. `same_people` is set if both numbers are of the same
+    people: then the change is not due to chance. `unpaired` is set if the dependence of the two
+    numbers is unknown: then the interval is valid for any dependence.
     """
 
     inference: Inference
@@ -56,7 +56,7 @@ class ChangeTerms(Frozen):
 
 
 def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Change:
-    """The change between two independent samples; `way` is set only if both numbers are equal."""
+    """The change between two independent samples. `way` is SAME or UNKNOWN; a caller judges it."""
     change = Change(before, after, terms.scale, math.nan, Direction.UNKNOWN)
     for estimate, when in ((before, "before"), (after, "after")):
         if estimate.state is State.SUPPRESSED:
@@ -97,7 +97,7 @@ def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Cha
 
 
 def _mirror(estimate: Estimate, terms: ChangeTerms) -> Estimate:
-    """The number mirrored at the middle."""
+    """The estimate, mirrored at the middle of the two sides."""
     middle = terms.middle
     assert middle is not None
 
@@ -129,7 +129,7 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
         method = "" if change.low is None else UNPAIRED
         return replace(change, method=method, significance=None, why=terms.barred)
     if terms.share and base.numerator is not None and after.numerator is not None:
-        # z or Fisher, and Newcombe's interval.
+        # The test is z or Fisher's test, and the interval is Newcombe's.
         sides = _make_sample(after), _make_sample(base)
         p, exact = compare_shares(*sides, terms.inference)
         level = multiplicity.sidak_level(terms.inference.alpha, terms.values)
@@ -137,7 +137,7 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
         ends = proportions.gap_interval(*sides[0][:2], *sides[1][:2], level)
         return _add_test(change, ends, GAP_INTERVAL, p, name, terms)
     if terms.mean and base.method == after.method == "Student":
-        # Welch's t, sums of squares from Student's intervals.
+        # Welch's t-test, whose sums of squares are computed from Student's intervals.
         alpha, moments = terms.inference.alpha, list[means.Summary]()
         for estimate in (after, base):
             low, high, n = estimate.low, estimate.high, estimate.n
@@ -216,9 +216,9 @@ def _add_test(
 def judge_by_metric(
     change: Change, metric: GroupMetric | None, *, favourable: bool | None
 ) -> Direction:
-    """The direction of a group's rate: better or worse for the group if the metric has a direction.
+    """The direction of a rate: better or worse for the group if the metric has a direction.
 
-    `favourable` is whether the positive is a benefit; None if unknown, as for a class.
+    `favourable` says whether the positive is a benefit. None: unknown, as for a single class.
     """
     if change.way is Direction.SAME or math.isnan(change.value):
         return change.way
@@ -232,7 +232,7 @@ def judge_by_metric(
 def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direction:
     """The direction of a check's value: a value is worse if it is farther beyond its limit.
 
-    With two bounds, a value is worse if it is farther from the middle, which is parity if defined.
+    With two bounds, a value is worse if it is farther from the middle, which is parity if known.
     """
     limit = check.fail or check.warn
     if change.way is Direction.SAME or math.isnan(change.value) or not isinstance(limit, Limit):
@@ -256,8 +256,8 @@ def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direc
             return Direction.HIGHER if after > before else Direction.LOWER
         farther = now > then
     else:
-        # Compare both numbers on the side of the later number. If this is in the middle, or if the
-        # earlier number is a ratio of 0, which cannot be mirrored, use the side of the earlier.
+        # Compare both numbers on the side of the later number. If this is the middle, or if the
+        # earlier number is a ratio of 0 (which has no mirror), use the side of the earlier number.
         is_nothing = terms.scale is Scale.RATIO and before == 0
         side = before if is_nothing or after == terms.middle else after
         farther = _rises(change) is (side > terms.middle)
@@ -267,7 +267,7 @@ def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direc
 def find_middle(check: Check) -> float | None:
     """The value between the two sides of a limit with two bounds; None for other limits.
 
-    It is parity; without parity, as for a bare rate, it is the centre of the bounds.
+    The value is parity. Without parity, as for a bare rate, it is the centre of the bounds.
     """
     limit = check.fail or check.warn
     if limit is None or limit.below is None or limit.above is None:

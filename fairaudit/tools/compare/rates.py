@@ -131,7 +131,7 @@ def compare_paired_rates(result: AuditResult, first: str, second: str) -> Iterat
 
 
 def _estimate_rate(models: ModelChange, value: float, alpha: float, alone: int | None) -> Estimate:
-    """The rate of one of the models; with Wilson's interval if people are counted."""
+    """The rate of one of the models. It has Wilson's interval if whole people are counted."""
     n = models.n
     if models.both is None or alone is None:
         return Estimate(value, n=n)
@@ -189,7 +189,7 @@ def _index_groupings(
 
 
 def _test_spread(shares: list[ShareChange]) -> tuple[Significance | None, str]:
-    """A test that both results have the same shares: χ², or permutations for small counts."""
+    """A test whether shares changed (χ², or permutations for small counts); None with a reason."""
     if any(share.n_before is None or share.n_after is None for share in shares):
         return None, "not tested: suppressed"
     counts = np.array([[share.n_before, share.n_after] for share in shares], dtype=np.int64).T
@@ -224,7 +224,7 @@ def list_conditions(
 ) -> Iterator[str]:
     """The differences between the settings of the two audits, one sentence each.
 
-    Without the specs, only columns that `checks` use are known to have the same definition.
+    Results do not contain specs. So only columns that `checks` use are known to be defined equally.
     """
     settings = _list_settings(after)
     for name, was in _list_settings(before).items():
@@ -345,7 +345,7 @@ def _identify(reversal: Reversal) -> tuple[object, ...]:
 def compare_notices(
     before: Sequence[str], after: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The notices that are new, and those that are gone; numbers in them are ignored."""
+    """The new notices, and the notices that are gone. Numbers in notices are not compared."""
     then, now = ({_NUMBER.sub("#", text) for text in texts} for texts in (before, after))
     return (
         tuple(text for text in after if _NUMBER.sub("#", text) not in then),

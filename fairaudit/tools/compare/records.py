@@ -19,7 +19,7 @@ from fairaudit.result import Provenance, Verdict
 from fairaudit.result.rows import group_key
 
 _MUCH_MORE = Fraction(1, 10)
-"""A check leaves out more people if the share of them or of groups grew by more than this."""
+"""A check leaves out more if the share of left-out people or groups grew by more than this."""
 
 
 class Direction(StrEnum):
@@ -65,9 +65,10 @@ class Change(Frozen):
     """The change of a number; `low` and `high` are its interval, by `method`.
 
     `value` is NaN if one of the numbers is undefined. `why` is the reason for a missing interval or
-    test. `turned`: the number moved across parity (without parity: across the middle of its limit),
-    and `value` is the change of its distance from there. `significant`: the adjusted p-value is
-    below the level. `certain`: both numbers are of the same people, so no test is needed.
+    test. `turned` is set if the number moved across parity (without parity: across the middle of
+    its limit), and then `value` is the change of its distance from parity or the middle.
+    `significant` is set if the adjusted p-value is below the level. `certain` is set if the numbers
+    are of the same people, so that no test is needed.
     """
 
     before: Estimate
@@ -86,12 +87,12 @@ class Change(Frozen):
     certain: Annotated[bool, RARE] = False
 
     def is_established_as(self, way: Direction) -> bool:
-        """Whether it has this direction and is significant or certain."""
+        """Whether the change has this direction, and is significant or certain."""
         return self.way is way and (self.significant or self.certain)
 
     @property
     def size(self) -> float:
-        """The size of the change (for a ratio, of its logarithm); -1 if it is unknown."""
+        """The absolute value of the change (for a ratio, of its logarithm); -1 if unknown."""
         if math.isnan(self.value):
             return -1.0
         if self.scale is Scale.RATIO:
@@ -102,7 +103,7 @@ class Change(Frozen):
 class GroupChange(Frozen):
     """The change of a check's value for a group in a stratum (for a spread: for all groups).
 
-    `decided`: it was the worst value before; `decides`: it is the worst value after.
+    `decided` is set if this value was the worst value before. `decides` is set if it is after.
     """
 
     group: Group
@@ -113,16 +114,16 @@ class GroupChange(Frozen):
 
 
 class CheckChange(Frozen):
-    """A check in both results; `recast`: the definitions of its columns or tests differ.
+    """A check in both results. `recast` is set if the definitions of its columns or tests differ.
 
     `groups` are the groups that the check judges in both results; their changes are tested.
     `change` is the change of the worst value; it is not tested if another group was the worst. If
     the results do not list groups, `groups` is empty and `change` is tested. `lost` are groups that
-    decided the check before and are not compared after: without them, its value may look better
-    although no decision changed. `unjudged` are all groups, with their stratum, that it judges only
-    in the earlier result. `behind` are the groups, with their stratum, that are newly or farther
-    over the limit of a spread, if it fails in both results. `new` are the groups, with their
-    stratum, that it judges only in the later result and that make its value worse.
+    decided the check before and are not compared after: without them, the value may look better
+    although no decision changed. `unjudged` are all groups, with their stratum, that the check
+    judges only in the earlier result. `behind` are the groups, with their stratum, that are newly
+    or farther over the limit, if the check fails in both results. `new` are the groups, with their
+    stratum, that the check judges only in the later result and that make its value worse.
     """
 
     before: Finding = field(name="finding_before")
@@ -147,7 +148,7 @@ class CheckChange(Frozen):
 
     @property
     def tested(self) -> tuple[Change, ...]:
-        """The changes that are tested: those of its groups, or of its value."""
+        """The tested changes of the groups; without groups, the change of the value."""
         return tuple(group.change for group in self.groups) or (self.change,)
 
     def with_tested(self, changes: Sequence[Change]) -> CheckChange:
@@ -184,7 +185,7 @@ class CheckChange(Frozen):
 
     @property
     def falls(self) -> bool:
-        """Whether it newly fails, or newly cannot be evaluated."""
+        """Whether the check newly fails, or newly cannot be evaluated."""
         closed = self.after.status in {Status.INCONCLUSIVE, Status.FAIL}
         return closed and self.after.status is not self.before.status
 
@@ -203,9 +204,9 @@ class CheckChange(Frozen):
 
     @property
     def recovers(self) -> bool:
-        """Whether it failed or could not be evaluated before, and is within its limit now.
+        """Whether the check failed or could not be evaluated before, and is within its limit now.
 
-        It does not recover if no value is left to judge, or if a waiver or a baseline accepts it.
+        A check with no value to judge, or accepted by a waiver or a baseline, does not recover.
         """
         after = self.after
         closed = self.before.status in {Status.INCONCLUSIVE, Status.FAIL}
@@ -216,7 +217,7 @@ class CheckChange(Frozen):
 
     @property
     def is_hidden(self) -> bool:
-        """Whether it fails both times, but suppression hides whether other groups fail now."""
+        """Whether the check fails both times, but suppression hides if other groups fail now."""
         both_fail = self.before.status is self.after.status is Status.FAIL
         hides = not self.before.crossed or not self.after.crossed
         return both_fail and hides and isinstance(self.check, Check)
@@ -247,7 +248,7 @@ class CheckChange(Frozen):
 
     @property
     def shares_left_out(self) -> tuple[Fraction, Fraction]:
-        """The share of the people that it does not judge, before and after."""
+        """The shares of people whom the check does not judge, before and after."""
         then, now = (
             Fraction(0) if side.left_out is None else side.left_out.find_share()
             for side in (self.before, self.after)
@@ -256,13 +257,13 @@ class CheckChange(Frozen):
 
     @property
     def leaves_out_more(self) -> bool:
-        """Whether it leaves out notably more people than before."""
+        """Whether the check leaves out notably more people than before."""
         then, now = self.shares_left_out
         return now - then > _MUCH_MORE
 
     @property
     def verdict(self) -> Annotated[str, WRITTEN]:
-        """The word for how it changed."""
+        """The change of the check as a word."""
         if self.is_worse or self.is_better:
             return "worse" if self.is_worse else "better"
         return "unsure" if self.is_tested else "untested"
@@ -325,7 +326,7 @@ class ShareChange(Frozen):
 
 
 class PeopleChange(Frozen):
-    """The shares of the groups of a grouping, and a test of no change."""
+    """The groups of a grouping with their shares, and a test whether the shares changed."""
 
     by: Grouping
     groups: tuple[ShareChange, ...]
@@ -345,7 +346,7 @@ class ReversalChange(Frozen):
     """A reversal that is new (None before), gone (None after), or of another kind.
 
     If it is not known whether the other result has the reversal, `unknown` is the reason, and the
-    reversal is neither new nor gone. `significant` is of the later result that has it.
+    reversal is neither new nor gone. `significant` is from the later result with the reversal.
     """
 
     rate: str
@@ -360,13 +361,13 @@ class ReversalChange(Frozen):
 
     @property
     def strength(self) -> tuple[bool, int]:
-        """A sort key: significant reversals, then the stronger kind."""
+        """A sort key by significance, then by the strength of the kind."""
         kinds = (self.before, self.after)
         return self.significant, max(kind.strength for kind in kinds if kind is not None)
 
 
 class ComparedResult(Frozen):
-    """One of the two results: provenance, verdict and counts; `of` if one outcome is compared."""
+    """One of the two results. `of` is the compared outcome; None if all outcomes are compared."""
 
     provenance: Provenance = field(name="*provenance")
     verdict: Verdict
@@ -378,9 +379,9 @@ class ComparedResult(Frozen):
 class Changes(Frozen):
     """The comparison of two results, significantly worse changes first.
 
-    The tests of `checks`, of `rates` and of `people` are three families; each is corrected by
-    `inference`, that of the later result. `conditions` are differences between the settings of the
-    two audits.
+    The tests of `checks`, of `rates` and of `people` are three families. Each family is corrected
+    by the `inference` of the later result. `conditions` are differences between the settings of the
+    two audits. `otherwise` are checks whose definition changed.
     """
 
     before: ComparedResult
@@ -402,7 +403,7 @@ class Changes(Frozen):
 
     @property
     def alpha(self) -> float:
-        """The level of a test."""
+        """The level of the tests."""
         return self.inference.alpha
 
     @property
@@ -431,7 +432,7 @@ class Changes(Frozen):
 
     @property
     def dropped(self) -> tuple[Finding, ...]:
-        """The earlier checks that are missing later, or are changed and not only made stricter."""
+        """The earlier checks that are missing later, or changed by more than a stricter limit."""
         changed = (other.before for other in self.otherwise if not other.is_stricter)
         recast = (check.before for check in self.checks if check.recast)
         return (*self.only_before, *changed, *recast)

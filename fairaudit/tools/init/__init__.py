@@ -22,7 +22,7 @@ MOST_GROUPS = 50
 """The maximum number of levels of a column that probably contains groups of people."""
 
 _MANY = 12
-"""A column with more numbers than this is cut into bins; otherwise each number is a level."""
+"""A column with more different numbers is cut into bins; otherwise each number is a level."""
 
 _OLDEST, _ADULT = 120, 40
 """The maximum and the minimum age of the oldest person in a column of years of birth."""
@@ -68,7 +68,7 @@ _POSITIVES = split_set(
     " positive pass passed invited offer"
 )
 _ZEROS = frozenset({"0", "-1"})
-"""If the values are 1 and one of these, 1 is positive. The values 1 and 2 are only codes."""
+"""If the values are 1 and one of these, 1 is positive. But 1 and 2 may be mere codes."""
 _DENIED = split_set("0 -1 n f")
 _COUNTED = split_set(
     "selected hired admitted accepted approved granted offered invited promoted passed survived"
@@ -85,7 +85,7 @@ _TOTALS = split_set("n total totals applicants candidates people persons number 
 def find_candidates(
     profile: FileProfile, role: Role, taken: Collection[str] = ()
 ) -> dict[str, str]:
-    """The columns that may have a role, in order, with the reasons; not those that are `taken`."""
+    """The columns that may have a role, with the reasons; `taken` columns are left out."""
     found = {}
     for column in profile.columns:
         is_free = column.name and column.name not in taken
@@ -106,7 +106,7 @@ def find_candidates(
 
 
 def _words(name: str) -> list[str]:
-    """The words of a name, and all words joined."""
+    """The words of a name, and one word of all these words joined."""
     words = split_words(name)
     return [*words, "".join(words)]
 
@@ -149,7 +149,7 @@ def is_many(column: ColumnProfile) -> bool:
 
 
 def is_year(column: ColumnProfile) -> bool:
-    """Whether the values of a column may be years of birth, including those of adults."""
+    """Whether the values of a column may be years of birth, including years of adults."""
     if not is_many(column) or column.whole < column.numbers:
         return False
     low, high = column.low or 0.0, column.high or 0.0
@@ -165,7 +165,7 @@ def is_date(column: ColumnProfile) -> bool:
 def find_notations(column: ColumnProfile) -> list[str] | None:
     """The notations of dates (empty for 2024-12-31); None for other values or unclear notations.
 
-    It is unclear whether 03/04/2024 is in March, unless a number of another date is above 12.
+    It is unclear whether 03/04/2024 is in March, unless another date has a number above 12.
     """
     texts, notations = list_known(column), list[str]()
     if texts and all(map(_DATE.fullmatch, texts)):
@@ -259,7 +259,7 @@ _NUMBERS: dict[Role, tuple[Callable[[ColumnProfile], bool], str]] = {
 class Choices(Frozen):
     """The columns of an audit by role; `counts` are columns with numbers of people, by level.
 
-    `positives` are values, or thresholds such as `>=0.5`; each outcome uses those that fit it.
+    `positives` are values, or thresholds such as `>=0.5`; each outcome uses any that fit.
     `proposed` are the roles that the user did not name; proposed `counts` have the role DECISION.
     """
 

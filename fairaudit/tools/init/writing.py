@@ -176,7 +176,7 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     rare = rare if len(rare) < len(known) else []
     labels = [f"{quote(text)}: {quote(text)}" for text in list_known(column)]
     levels = {text for text, _ in known}
-    # Some levels consist of other levels with a sign between them.
+    # Some levels consist of other levels with a separator between them.
     signs = [
         sign
         for sign in "|;/,"
@@ -269,7 +269,7 @@ def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
 
 
 def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
-    """The line of rules for missing values, without which a run would refuse the data."""
+    """The line of rules for missing values. Without this line, a run would refuse the data."""
     rules, words = [], dict[str, None]()
     for role in (*OUTCOMES, Role.SCORE):
         if role in choices.columns:
