@@ -56,8 +56,8 @@ QUICK, ALL = 5, 10
 """How many of a law's examples are drawn, in per cent, if `--examples` does not say it."""
 
 
-ATTACKS = 0.3
-"""The share of the damage and malice of `tests/attacks` that a run tries: less if it is quick."""
+ATTACKS = 0.2
+"""The share of the damage and malice of `tests/attacks` that a run tries."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
