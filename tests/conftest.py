@@ -52,12 +52,12 @@ vars(sys.modules["__main__"]).setdefault("__file__", os.devnull)
 # Run by hand, with packages that are no test dependency; and a server, which is no module of tests.
 collect_ignore = ["published/transcripts", "clickhouse_server.py"]
 
-QUICK, ALL = 5, 15
+QUICK, ALL = 5, 10
 """How many of a law's examples are drawn, in per cent, if `--examples` does not say it."""
 
 
-ATTACKS = 0.3
-"""The share of the damage and malice of `tests/attacks` that a run tries: less if it is quick."""
+ATTACKS = 0.2
+"""The share of the damage and malice of `tests/attacks` that a run tries."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -72,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Leaves out what is marked `long` and draws few of the examples, unless `--all`."""
     global ATTACKS  # noqa: PLW0603  # the modules of tests, which read it, are imported later
     everything = config.getoption("--all")
-    ATTACKS = float(os.environ.get("ATTACKS", "0.3" if everything else "0.2"))
+    ATTACKS = float(os.environ.get("ATTACKS", "0.2"))
     settings.register_profile(
         "share",
         max_examples=config.getoption("--examples") or (ALL if everything else QUICK),

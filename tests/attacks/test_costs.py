@@ -272,6 +272,7 @@ def test_a_report_walks_as_often_through_comparisons_of_many_strata() -> None:
     assert len({*walks}) == 1, walks
 
 
+@pytest.mark.long
 def test_a_report_lists_a_hundred_strata_of_a_reversal_and_counts_the_others() -> None:
     for strata, note in ((100, ""), (130, "Not shown: 30 strata, those with the fewest people")):
         result = _audit_strata(strata)

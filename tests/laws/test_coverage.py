@@ -22,8 +22,8 @@ from fairaudit.metrics.terms import Average, MetricOptions, Weights
 from fairaudit.stats.sample_sizes import smallest_detectable
 
 SEED = 7
-RUNS = 800
-FEW = 150
+RUNS = 400
+FEW = 60
 """Repetitions; few where each takes long."""
 EQUAL = ((2, 100), (3, 100), (10, 60))
 """Groups that are all alike, and the people in each."""
@@ -158,7 +158,7 @@ def test_sums_of_rates_are_covered_and_inequality_is_where_samples_are_not_small
 
 @pytest.mark.long
 def test_averages_over_strata_are_covered(bench: Any) -> None:
-    runs = 80
+    runs = 40
     for one in bench("averages").in_strata(drawn(8), runs):
         assert min(point.covered for point in one.points) > bar(runs, 0.94), one.title
 
@@ -262,10 +262,10 @@ def compared(by: str, name: str = "selection_rate") -> Any:
 
 @pytest.mark.long
 def test_gates_seldom_cry_wolf_and_bare_limits_do(bench: Any) -> None:
-    """5 % of 40 specs and three errors are 6; by tests without correction it is far more."""
+    """5 % of 20 specs and three errors are 4; some fail by tests without correction, most by bare limits."""
     alarms, random = bench("alarms"), drawn(16)
     failed = uncorrected = crossed = 0
-    for _ in range(40):
+    for _ in range(20):
         cube = alarms.cube_of(alarms.LEVELS, alarms.nothing_wrong(random))
         found, tests = alarms.findings(alarms.checks(), cube)
         assert tests > 15
@@ -273,9 +273,9 @@ def test_gates_seldom_cry_wolf_and_bare_limits_do(bench: Any) -> None:
         failed += any(one.status is Status.FAIL for one in found)
         crossed += any(one.crossed for one in found)
         uncorrected += any(one.p < 0.05 for one in proven if one is not None)
-    assert failed <= 6
-    assert uncorrected > 6
-    assert crossed > 26
+    assert failed <= 4
+    assert uncorrected > 2
+    assert crossed > 13
 
 
 @pytest.mark.long

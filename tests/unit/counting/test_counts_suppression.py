@@ -178,7 +178,7 @@ def expand(path: Path) -> list[Row]:
 @pytest.mark.long
 def test_nothing_passes_that_hidden_people_could_make_fail(tmp_path: Path) -> None:
     passed = left_open = 0
-    for seed in range(12):
+    for seed in range(6):
         draw = random.Random(seed)
         sides = {
             "selection_rate": {"below": draw.uniform(0.5, 0.66)},
@@ -206,8 +206,8 @@ def test_nothing_passes_that_hidden_people_could_make_fail(tmp_path: Path) -> No
                 frame = pl.DataFrame([*expand(path), *people], schema=NAMES, orient="row")
                 for finding in judge(spec, frame)[1]:
                     assert finding.check.id not in passing or finding.status == "pass"
-    assert passed > 10
-    assert left_open > 10
+    assert passed > 5
+    assert left_open > 5
 
 
 def test_without_a_minimum_nothing_passes_beside_hidden_people(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def _share_found(rate: Callable[[tuple[str, ...]], float], times: int, people: i
     return float(np.mean(found))
 
 
-TIMES = 80
+TIMES = 40
 MOST = 0.05 + 3 * math.sqrt(0.05 * 0.95 / TIMES)
 
 

@@ -339,7 +339,7 @@ def test_the_p_of_a_check_does_not_depend_on_other_checks() -> None:
         {"compare": "min_ratio", "against": "cur", "fail": {"below": -0.3}},
         {"compare": "difference", "reference": "overall"},
     ]  # fmt: skip
-    metrics = [{"metric": name, "of": "cand", **way} for name in BY_INTERVAL for way in ways]
+    metrics = [{"metric": name, "of": "cand", **way} for name in BY_INTERVAL[::2] for way in ways]
     metrics += [
         {"metric": "average_odds_difference", "of": "cand", "reference": reference}
         for reference in ("overall", {"g": "m"}, "rest")
@@ -360,7 +360,7 @@ def test_the_p_of_a_check_does_not_depend_on_other_checks() -> None:
     }
     for entries in (metrics, metrics[::-1]):
         together = test_of(entries)
-        assert len(together) > 40
+        assert len(together) > 20
         assert {name: together[name]["p"] for name in alone} == pytest.approx(alone)
         for name, test in together.items():
             assert test["p"] * (1 - 1e-6) <= test["adjusted"], name

@@ -412,10 +412,10 @@ def test_equalized_odds_bounds_both_rates_together(groups: list[Cells]) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(2, quick=1))
 def test_many_groups(seed: int) -> None:
-    """All 9,900 ordered pairs, of which the tool asks only those that can be extreme."""
+    """All 3,540 ordered pairs, of which the tool asks only those that can be extreme."""
     draw = np.random.default_rng(seed)
-    sizes = np.exp(draw.uniform(0, 9, 100)).astype(int) + 1
-    shares = draw.choice([0.0, 0.02, 0.3, 0.5, 1.0], 100) if seed else draw.uniform(0, 1, 100)
+    sizes = np.exp(draw.uniform(0, 9, 60)).astype(int) + 1
+    shares = draw.choice([0.0, 0.02, 0.3, 0.5, 1.0], 60) if seed else draw.uniform(0, 1, 60)
     found = list(zip(draw.binomial(sizes, shares).tolist(), sizes.tolist(), strict=True))
     rows = comparisons(named(found), *SPREADS[:3])
     expected = (oracle.gap(found, 0.05), oracle.min_ratio(found, 0.05),

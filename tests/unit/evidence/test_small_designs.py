@@ -61,7 +61,7 @@ def every_table(bench: Any, sizes: tuple[int, ...], rates: tuple[float, ...]) ->
         ((1, 1), (0.3, 0.7)),
         ((3, 3), (0.9, 0.1)),
         ((4, 5), (0.93, 0.07)),
-        ((20, 20), (0.9845, 0.0155)),
+        pytest.param((20, 20), (0.9845, 0.0155), marks=pytest.mark.long),
     ],
 )
 def test_two_groups_of_which_almost_all_and_almost_nobody_is_selected(
@@ -90,6 +90,7 @@ def test_two_groups_of_which_almost_all_and_almost_nobody_is_selected(
         assert coverage(found.low, found.high, [phi, -phi], chance) >= 0.93
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sizes", "rates"),
     [((5, 5, 5), (0.94, 0.05, 0.05)), ((3, 3, 3, 3), (0.9, 0.08, 0.08, 0.08))],
@@ -173,7 +174,10 @@ def test_average_odds_of_rates_near_1_and_near_0(
 
 @pytest.mark.parametrize(
     ("n", "rates"),
-    [(1, (0.9, 0.5, 0.8, 0.7)), (3, (0.3, 0.3, 0.3, 0.3)), (6, (0.5, 0.5, 0.1, 0.1))],
+    [
+        (1, (0.9, 0.5, 0.8, 0.7)),
+        pytest.param(3, (0.3, 0.3, 0.3, 0.3), marks=pytest.mark.long),
+    ],
 )
 def test_average_odds_to_an_extreme_group_of_both_rates(
     bench: Any, n: int, rates: tuple[float, ...]
@@ -582,6 +586,7 @@ def test_a_mean_that_a_rare_cell_decides(
     assert not np.isnan(found.low).any()
 
 
+@pytest.mark.long
 def test_equal_means_of_which_a_rare_cell_weighs_most(bench: Any) -> None:
     """150 people, of whom 1.4 errors are expected and weigh 20 each: Welch finds .2 different."""
     random, draws, weight = np.random.default_rng(8), 400, (20, 20, 1, 1)

@@ -117,6 +117,7 @@ def test_a_finding_names_whom_the_outcome_or_the_error_harms() -> None:
             assert [one.worse_off for one in result.findings] == [expected] * len(HOW)
 
 
+@pytest.mark.long
 def test_a_table_begins_with_who_is_worse_off() -> None:
     for rate, burden in CASES:
         with about((rate, burden)):

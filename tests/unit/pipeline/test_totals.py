@@ -161,6 +161,7 @@ def test_a_total_in_a_combination_that_does_not_add_up_is_told(
     assert notice.startswith("both: 'a, Total' counts as a group like any other")
 
 
+@pytest.mark.long
 def test_groups_of_about_half_of_all_people_are_no_totals(audit_csv: Callable[..., Any]) -> None:
     """Men are every second person; some people have no known sex."""
     made, told = random.Random(4), 0
@@ -282,6 +283,7 @@ def test_totals_of_one_column_each_beside_a_column_without_totals_are_told(
     assert {one.split(":")[0] for one in told} == {*"ghk"}
 
 
+@pytest.mark.long
 def test_groups_of_most_people_in_three_columns_are_no_totals(
     audit_csv: Callable[..., Any],
 ) -> None:
@@ -299,6 +301,7 @@ def test_groups_of_most_people_in_three_columns_are_no_totals(
         assert not any("totals" in str(one) for one in notices)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", [1, 5, 10])
 def test_rounded_totals_of_few_people_are_told_and_groups_of_half_are_not(
     audit_csv: Callable[..., Any], unit: int

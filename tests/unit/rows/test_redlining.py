@@ -106,7 +106,7 @@ def test_adult_by_a_loop_over_the_folds() -> None:
 @pytest.mark.long
 def test_where_there_is_nothing_to_predict_the_interval_holds_a_half() -> None:
     held, values = 0, []
-    for seed in range(30):
+    for seed in range(15):
         features, _ = draw(seed, 100)
         member = np.random.default_rng(seed + 10**6).random(100) < 0.4
         errors = predict_errors(features, member)
@@ -117,5 +117,5 @@ def test_where_there_is_nothing_to_predict_the_interval_holds_a_half() -> None:
         value, low, high = proportions.mover_total(rates, ends, np.array([0.5, 0.5]))
         held += bool(low <= 0.5 <= high)
         values.append(float(value))
-    assert np.mean(values) == pytest.approx(0.5, abs=0.03)
-    assert held >= 26
+    assert np.mean(values) == pytest.approx(0.5, abs=0.04)
+    assert held >= 12

@@ -143,7 +143,7 @@ def test_intervals_cover_and_sparse_groups_are_nearer_to_the_truth_than_raw() ->
     draw = np.random.default_rng(12)
     a, b, c = (codes.ravel() for codes in np.meshgrid(range(3), range(3), range(2)))
     covered, ours, raw = [], [], []
-    for _ in range(150):
+    for _ in range(60):
         effects = [draw.normal(0, 0.6, 3)[codes] for codes in (a, b, c)]
         share = expit(-0.8 + sum(effects) + draw.normal(0, 0.3, len(a)))
         n = draw.choice([2, 5, 12, 60, 300], len(a))
