@@ -262,7 +262,7 @@ def compared(by: str, name: str = "selection_rate") -> Any:
 
 @pytest.mark.long
 def test_gates_seldom_cry_wolf_and_bare_limits_do(bench: Any) -> None:
-    """5 % of 20 specs and three errors are 4; some fail by tests without correction, most by bare limits."""
+    """5 % of 20 specs and three errors are 4; without correction, or by bare limits, more fail."""
     alarms, random = bench("alarms"), drawn(16)
     failed = uncorrected = crossed = 0
     for _ in range(20):
