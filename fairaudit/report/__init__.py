@@ -1,4 +1,4 @@
-"""Report formats: `FORMATS` lists them. A new format is a line there and a module here."""
+"""Report formats, listed in `FORMATS`. A new format needs a line in `FORMATS` and a module here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Format(Frozen):
 
     @property
     def shows_pages(self) -> bool:
-        """Whether it can show a document that is not an audit: a comparison, a single check."""
+        """Whether the format can show a document other than an audit, such as a comparison."""
         return bool(self.page_renderer) or self.name == "json"
 
     def render(
@@ -84,12 +84,12 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 def format_of(name: str) -> Format | None:
-    """The format of that name."""
+    """The format with this name."""
     return next((form for form in FORMATS if form.name == name), None)
 
 
 def format_named(name: str) -> Format:
-    """The format of that name; raises `UsageError` for an unknown name."""
+    """The format with this name; raises `UsageError` for an unknown name."""
     form = format_of(name)
     if form is None:
         known = [form.name for form in FORMATS]

@@ -114,7 +114,7 @@ def _table(
     level: str,
     most: int | None,
 ) -> Table:
-    """The table of one comparison; if all are compared with the same rate, it has a row."""
+    """The table of one comparison; a rate with which all groups are compared has its own row."""
     first = rows[0]
     seconds = [row.parts[0].second for row in rows]
     one = seconds[0] if all(side == seconds[0] for side in seconds) else None
@@ -132,7 +132,7 @@ def _table(
     rate = partial(_rate, metric, digits_of_rates(metric, rows, value, digits))
 
     def mark(row: ComparisonRow) -> str:
-        """The status of the check whose limit this value crosses; empty without one."""
+        """The status of the check whose limit this value crosses; empty if it crosses no limit."""
         for finding in findings:
             for breach in finding.crossed if isinstance(finding.limit, Limit) else ():
                 if (breach.group, breach.stratum) == (row.group, row.stratum):
@@ -309,7 +309,7 @@ _OVERVIEW: tuple[Column[ComparisonRow], ...] = (
 
 
 def without_limit(result: AuditResult) -> list[ComparisonRow]:
-    """The values of entries of the spec that no check judges."""
+    """The values that the spec asks for and no check judges."""
     judged = set()
     for finding in result.findings:
         if isinstance(check := finding.check, Check):
@@ -347,7 +347,7 @@ def compared_groups(result: AuditResult) -> Compared:
 
 
 def _rate_of(metric: str, row: RateRow | ComparisonRow) -> tuple[object, ...]:
-    """A key that is the same for rows of a rate and for the comparisons of that rate."""
+    """A key that the rows of a rate share with the comparisons of this rate."""
     return (metric, row.of, row.by, row.stratum, row.averaged, *map(row.parameters.get, _CUT_BY))
 
 
@@ -362,7 +362,7 @@ def comparisons_of(rate: RateRow, compared: Compared) -> list[ComparisonRow]:
 
 
 def is_ratio(row: ComparisonRow) -> bool:
-    """Whether groups that are equal have the value 1."""
+    """Whether equal groups have the value 1."""
     comparison = checks.comparison_of(row)
     return comparison is not None and comparison.is_ratio
 
@@ -375,7 +375,7 @@ def _reference(row: ComparisonRow) -> str:
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """A table of models if there are several, and of fair ranges if the spec asks for it."""
+    """A table of models if there are several, and one of fair ranges if the spec asks for one."""
     yield from models(result, most)
     ranges = find_ranges(result.provenance.flags)
     rows = [row for row in result.comparisons if not row.parameters and not row.averaged]

@@ -20,7 +20,7 @@ FEW_ROWS = 12
 
 
 class Tone(StrEnum):
-    """The meaning of a text, shown by its colour; its words say the same."""
+    """The meaning of a text, shown by a colour; the words of the text say the same."""
 
     PLAIN = "plain"
     GOOD = "good"

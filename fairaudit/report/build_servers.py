@@ -231,7 +231,7 @@ def _cases(result: AuditResult, suite: str) -> list[ET.Element]:
 def _case(  # the parts of a test case in the format
     suite: str, name: str, element: str | None, kind: str, message: str, details: str = ""
 ) -> ET.Element:
-    """A test case with an element for its status; for a pass, with the text in `system-out`."""
+    """A test case with an element for its status; a pass has its text in `system-out`."""
     case = ET.Element(
         "testcase", {"classname": printable(suite), "name": printable(name), "time": "0"}
     )
@@ -406,7 +406,7 @@ def _text(text: str, most: int = LONGEST) -> str:
 
 
 def _list_faults(error: FairauditError) -> Iterator[tuple[str, Place | None]]:
-    """The faults without a verdict: each fault of a spec with its place, or the error."""
+    """The faults to list if an audit has no verdict: each fault of a spec, or the error."""
     if not isinstance(error, SpecError):
         yield str(error), None
         return

@@ -104,7 +104,7 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
 
 def _verdict(changes: Changes) -> Iterator[Block]:
     before, after = changes.before, changes.after
-    # The names of both: their models or titles, or their data if these are equal.
+    # The names of both results: models or titles, or the data if models and titles are equal.
     called = [
         names.name(compared.of) if compared.of else _named(compared) for compared in (before, after)
     ]
@@ -424,7 +424,7 @@ def _table(
     changes: Changes,
     most: int | None,
 ) -> Table:
-    """The table of a rate; for two models, with the people whom only one of them counts."""
+    """The table of a rate; for two models, it has the people whom only one model counts."""
     before, after = _sides(changes)
     digits = _digits(rows)
     pairs = Column[RateChange](

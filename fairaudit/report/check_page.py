@@ -91,7 +91,7 @@ def listing(result: AuditResult) -> Document:
 def find(result: AuditResult, text: str) -> Finding:
     """The finding with this number in the listing, or with an id that `match_ids` accepts.
 
-    Raises `UsageError` for no finding, or several.
+    Raises `UsageError` if no finding or several findings match.
     """
     ranked = checks.by_urgency(result.findings)
     ids = [finding.check.id for finding in ranked]
@@ -198,7 +198,7 @@ _BREACHES: tuple[Column[Breach], ...] = (
 
 
 def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
-    """The rates of every group and its counts by outcome, in each stratum if there are strata."""
+    """The rate and the counts by outcome of every group, in each stratum if there are strata."""
     check = finding.check
     if not isinstance(check, Check):
         return
@@ -321,10 +321,10 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
 
 
 def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
-    """The lines of the calculation of a value, its own line last; empty if it cannot be written.
+    """The lines of the calculation of a value; the last line has the value. Empty if unknown.
 
-    Pseudo-counts are added to each of the `outcomes`. Values of a fit have no lines,
-    values of the distribution of all people, and means over all groups.
+    Pseudo-counts are added to each of the `outcomes`. Values of a fit, values of
+    the distribution of all people, and means over all groups have no lines.
     """
     check, estimate = finding.check, finding.estimate
     is_known = estimate is not None and not estimate.suppressed and not math.isnan(estimate.value)
@@ -419,7 +419,7 @@ def _title(part: ComparisonPart, of: str) -> str:
 
 
 def _part(part: ComparisonPart, comparison: Comparison | None) -> Term | None:
-    """A comparison with its numbers. For a burden it may compare the shares without the burden."""
+    """A comparison in numbers. For a burden it may compare the shares without the burden."""
     sides = (part.first, part.second)
     first, second = [None if side is None else rate(side.estimate) for side in sides]
     is_of_rows = _is_of_rows(comparison)
@@ -451,7 +451,7 @@ def _part(part: ComparisonPart, comparison: Comparison | None) -> Term | None:
 
 
 def _smoothed(part: ComparisonPart, pseudo: Fraction, outcomes: int) -> Term | None:
-    """ε of one outcome in two groups, with pseudo-counts added to all outcomes of each."""
+    """ε of one outcome in two groups, with pseudo-counts added to all outcomes of both groups."""
     sides = []
     for side in (part.first, part.second):
         if side is None or side.estimate.numerator is None or side.estimate.denominator is None:

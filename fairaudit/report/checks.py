@@ -59,7 +59,7 @@ def gated(finding: Finding, result: AuditResult) -> Status:
 
 
 def verdict_word(verdict: Verdict) -> str:
-    """The verdict in capitals, or a text that the spec sets no limits."""
+    """The verdict in capitals; if the spec sets no limits, a text that says this."""
     return "NO LIMITS" if verdict is Verdict.NONE else verdict.upper()
 
 
@@ -178,7 +178,7 @@ def place(place: Place) -> str:
 
 
 def comparison_of(value: ComparedValue) -> Comparison | None:
-    """How a check or a row compares groups; None if it compares none."""
+    """How a check or a row compares groups; None if it compares no groups."""
     if isinstance(value, Finding):
         metric = value.check.metric if isinstance(value.check, Check) else None
     elif value.compare is not None:
@@ -189,7 +189,7 @@ def comparison_of(value: ComparedValue) -> Comparison | None:
 
 
 def named_pair(value: ComparedValue) -> tuple[Group, Group]:
-    """Both groups of a value; if no part decides, a side is empty if its group differs by part."""
+    """Both groups of a value; without a deciding part, a side whose group differs is empty."""
     first, second = value.first, value.second
     for part in value.parts if value.decided_by is None else ():
         first = first if part.first is None or part.first.group == first else ()
@@ -232,7 +232,7 @@ def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 
 
 def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """The part whose value is the value of the check; all parts without such a part.
+    """The part whose value is the value of the check; all parts if no part has this value.
 
     For a mean over classes, only the parts of the deciding class count.
     """
@@ -268,7 +268,7 @@ def outcome(result: AuditResult) -> str:
 
 
 def tally(result: AuditResult) -> str:
-    """The number of checks with each status in fixed words, or a text that there are no limits."""
+    """The number of checks with each status in fixed words; without limits, a text says this."""
     if not result.findings and not result.provenance.not_run:
         return "no limits are set"
     counts = result.tally

@@ -220,7 +220,7 @@ def presumed(result: AuditResult) -> Iterator[Block]:
 
 
 def _imbalance(result: AuditResult) -> str:
-    """The share of positives, or of negatives, in each outcome where it is very small."""
+    """The share of positives or negatives, for each outcome in which this share is very small."""
     everybody = {
         (row.metric, row.of): row.estimate
         for row in result.rates

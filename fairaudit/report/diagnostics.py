@@ -98,19 +98,19 @@ class Diagnostic(Frozen):
 
     @property
     def split_headline(self) -> tuple[str, str]:
-        """The headline without its part about people left out, and this part."""
+        """Two parts of the headline: all except the words on people left out, and these words."""
         left_out = headlines.left_out(self.finding)
         headline = self.headline.removesuffix(f"; {left_out}")
         return headline, "" if headline == self.headline else left_out
 
     @property
     def sentence(self) -> str:
-        """The headline and each fact behind its label, in one line with single blanks."""
+        """The headline, then each fact after its label, in one line with single blanks."""
         facts = (" ".join(text.split()) for text in self.labelled(", "))
         return "; ".join([self.headline, *facts])
 
     def labelled(self, separator: str = "\n  ") -> list[str]:
-        """Each label once, followed by all its facts."""
+        """A text for each label, which has all facts with this label."""
         return [f"{label}: {text}" for label, text in by_label(self.facts, separator)]
 
     @property
@@ -170,7 +170,7 @@ class Diagnostic(Frozen):
 
     @property
     def figure(self) -> Figure | None:
-        """Its picture with the headline as title."""
+        """The picture with the headline as its title; None without a picture."""
         picture = self.picture
         if picture is None:
             return None
@@ -187,8 +187,8 @@ def diagnose(result: AuditResult) -> tuple[Diagnostic, ...]:
 
 
 def diagnose_by_id(result: AuditResult) -> dict[str, Diagnostic]:
-    """The diagnostic of each check by its id, in their order."""
-    # If several attributes have the same level, it is ambiguous without its column.
+    """The diagnostic of each check under the id of the check, in the order of the findings."""
+    # A level that several attributes have is ambiguous without the name of its column.
     columns: dict[str, set[str]] = {}
     for row in result.groups:
         for column, level in row.group:
@@ -214,7 +214,6 @@ def diagnose_by_id(result: AuditResult) -> dict[str, Diagnostic]:
         diagnostics[check.id] = Diagnostic(
             result=result,
             finding=finding,
-            # A doubtful pass is a note.
             level=Level.NOTE if level is Level.PASS and finding.is_in_doubt else level,
             code=names.copied(check.metric_id),
             headline=headline,
@@ -232,7 +231,7 @@ def diagnose_by_id(result: AuditResult) -> dict[str, Diagnostic]:
 
 
 def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tuple[str, str]]:
-    """Each label once, with all its lines."""
+    """Each label once, with all its lines joined by the separator."""
     texts: dict[str, list[str]] = {}
     label = ""
     for name, text in lines:
@@ -257,7 +256,6 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("value", [finding_facts.derivation(finding)])
         yield from labelled("sure", _sure(result, finding))
         yield from labelled("people", finding_facts.people_to_limit(finding))
-        # Other groups over the limit.
         others = [
             breach
             for breach in finding.crossed
@@ -284,13 +282,11 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("note", [finding_facts.backing(finding), why])
     alpha = finding.check.inference.alpha
     for reversal in finding.reversals[:1]:
-        # Both groups, overall and at the same mix of strata.
         overall, mixed = reversals.overall_and_mixed(reversal)
         columns = (_aligned(reversals.sides(reversal)), _aligned(overall), mixed)
         first, second = map("  ".join, zip(*columns, strict=True))
         mix = f"with the same mix of {reversals.name_given(reversal)}"
         yield from labelled("who", [f"{first} {mix}", f"{second} {mix}"])
-        # The number of strata with an opposite gap, and the test corrected for all comparisons.
         test = reversals.describe_test(
             reversal, alpha, lambda test: numbers.adjusted_p(test, alpha, "comparison")
         )
@@ -340,7 +336,6 @@ def _warned(result: AuditResult, finding: Finding) -> str:
 
 
 def _rows_of(result: AuditResult, check: Check) -> list[ComparisonRow]:
-    """The comparisons of the metric, outcome and groups of a check."""
     asked = check.metric_id, check.of, check.by
     return [row for row in result.comparisons if (row.metric, row.of, row.by) == asked]
 
@@ -356,7 +351,6 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
         own, of_all = (numbers.percent(rate, digits) for rate in rates)
         return [f"{name}  {own}  {counts_of_subgroup}", f"{everybody}  {of_all}"]
     metric = finding.check.metric if isinstance(finding.check, Check) else None
-    # Both sides of each part: name, rate and counts; with several parts, also the rate's title.
     rows, parts = [], checks.deciding_parts(finding)
     averages = getattr(metric, "averages", ())
     for index, part in enumerate(parts):
@@ -437,7 +431,6 @@ def _positives(result: AuditResult, words: Mapping[str, str]) -> str:
 
 
 def _aligned(texts: Sequence[str]) -> list[str]:
-    """The texts, padded to the width of the widest one."""
     room = max(map(names.width, texts))
     return [padded(text, room) for text in texts]
 
@@ -547,7 +540,7 @@ def _missing(finding: Finding) -> str:
 
 
 def _unseen(result: AuditResult, finding: Finding) -> str:
-    """The smaller subsets of a check's attributes that do not show the gap it found."""
+    """A text on the smaller subsets of a check's attributes, if none of them shows the gap."""
     check = finding.check
     if not isinstance(check, Check) or len(check.by) < 2 or finding.stratum or not finding.crossed:
         return ""
@@ -556,7 +549,6 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
     entries = [
         (row.by, entry) for row in result.lattice for entry in row.entries if entry.of == check.of
     ]
-    # The title of the check's measure in the lattice, if the lattice contains it.
     titles = [
         entry.title
         for by, entry in entries
@@ -592,13 +584,12 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
 
 
 def _compare_in_strata(result: AuditResult, finding: Finding) -> Iterator[str]:
-    """The gap at the same mix of strata if a test shows that it changes; remaining differences."""
+    """The gap at the same mix of strata if it changes significantly; features that still differ."""
     if (reversal := reversals.find_adjusted(result, finding)) is not None:
         pair = " against ".join(reversals.sides(reversal))
         yield f"{pair}: {reversals.adjusted(reversal, result.provenance.inference.alpha)}"
     given = getattr(finding.check, "given", ())
     if rows := [row for row in result.balance if row.stratum in given]:
-        # How much the features of both sides still differ within strata of equal propensity.
         worst = max(rows, key=lambda row: row.after)
         yield (
             f"residual confounding: within strata {worst.feature} differs by "

@@ -225,7 +225,7 @@ def verification_line(verification: Verification) -> str:
 
 
 def _unread(verification: Verification, most: int) -> str:
-    """The number of cells that could not be compared, and the texts of the first of them."""
+    """The number of cells that could not be compared, and the texts of the first few cells."""
     texts = [*dict.fromkeys(names.quoted(cell.text) for cell in verification.unread)]
     more = ", …" if len(texts) > most else ""
     cells = numbers.counted(len(verification.unread), "cell")

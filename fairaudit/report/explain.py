@@ -130,7 +130,7 @@ def index(definitions: Sequence[Definition]) -> Document:
 
 
 def markdown(definitions: Sequence[Definition]) -> str:
-    """The pages of all metrics in one Markdown document, as docs/metrics.md has them."""
+    """The pages of all metrics as one Markdown document, which is written to docs/metrics.md."""
     from fairaudit.report.html import environment
 
     directions = [

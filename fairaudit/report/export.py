@@ -74,7 +74,7 @@ class Field(Frozen, Generic[Row]):
     holds: type = str
 
     def of(self, part: Callable[[Whole], Row | None]) -> Field[Whole]:
-        """The same column for rows of which `part` gives such a row; None if it gives none."""
+        """The column for rows that contain such a row; `part` returns the inner row, or None."""
 
         def value(whole: Whole) -> Value:
             own = part(whole)
@@ -91,7 +91,7 @@ class Export(Frozen):
 
     @classmethod
     def of(cls, names: Iterable[str], rows: Iterable[Mapping[str, Value]]) -> Self:
-        """Rows of named values; a name that a row lacks becomes None."""
+        """Rows of named values; a value is None if its row does not have the name."""
         columns = [*names]
         return cls(columns, [[*map(row.get, columns)] for row in rows])
 

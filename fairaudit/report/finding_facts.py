@@ -72,7 +72,7 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "strata", f"{count} {'stratum is' if count == 1 else 'strata are'} not evaluated"
     yield from labelled("left out", [*not_judged(finding)])
     if (before := finding.before) is not None:
-        # If other groups decided in the baseline, the earlier value of these groups is added.
+        # If other groups decided the check in the baseline, the text adds their earlier value.
         value = "no number" if before.value is None else numbers.number(before.value)
         texts = [f"{before.status}, {value}, {created(before.earlier)}"]
         if before.decided_by and not before.is_decided_alike(finding):
@@ -233,7 +233,7 @@ def is_of_others(finding: Finding) -> bool:
 
 
 def sides_of_gap(finding: Finding) -> tuple[Side, Side]:
-    """The worse-off side of a gap, to which its people belong, and the other side."""
+    """The worse-off side of a gap, to which the people of the gap belong, and the other side."""
     affected, part = finding.practice, finding.parts[0]
     assert affected is not None
     assert part.first is not None
@@ -319,7 +319,7 @@ def terms(waiver: Waived | Waiver) -> str:
 
 
 def compare_with_baseline(finding: Finding, before: Before) -> str:
-    """How a check beyond its limit compares with the baseline; empty if it is not beyond."""
+    """How a check beyond its limit compares with the baseline; empty if it is within."""
     if before.worse or before.reversals:
         only_warned = before.status == Status.WARN and not (before.worse_by or 0) > 0
         if only_warned or before.status in _NO_FAILURE:
@@ -362,7 +362,7 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
 
 
 def _earlier_worst(finding: Finding, before: Before) -> str:
-    """The groups that decided the check in the baseline; empty if they still do."""
+    """The groups that decided the check in the baseline; empty if they still decide it."""
     if before.value is None or not before.decided_by or before.is_decided_alike(finding):
         return ""
     if finding.spread and frozenset(before.stratum) == frozenset(finding.stratum):

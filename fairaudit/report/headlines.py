@@ -80,7 +80,7 @@ def headline(finding: Finding) -> str:
 
 
 def left_out(finding: Finding) -> str:
-    """The number of people and groups that a check leaves out, and why; empty if it is small."""
+    """The number of people and groups that a check leaves out, and why; empty for small numbers."""
     people = finding.left_out
     if people is None or not (people.is_notable or finding.people_without_bounds):
         return ""
@@ -139,7 +139,7 @@ def most_left_out(findings: Iterable[Finding]) -> str:
 
 
 def turning(findings: Iterable[Finding]) -> str:
-    """The checks that do not fail but could with missing values; empty without such checks."""
+    """The checks that do not fail but could fail with missing values; empty if none could."""
     turns = [finding.check.id for finding in findings if finding.could_change]
     ids = [*map(names.line, dict.fromkeys(turns))]
     what = f"missing values could change the verdict of {numbers.counted(len(ids), 'check')}"
@@ -263,7 +263,7 @@ def _sentence(finding: Finding) -> str:
 
 
 def divergence(finding: Finding, subgroup: Subgroup) -> str:
-    """How far the rate of a subgroup is from that of all people: `4.5 points above`."""
+    """How far the rate of a subgroup is from the rate of all people: `4.5 points above`."""
     by_limits = [*bounds(finding), Decimal(0)]
     exact = abs(subgroup.exact)
     return metric_titles.gap(SELECTION_RATE.id, subgroup.divergence, by_limits, exact)[0]
@@ -325,7 +325,7 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
 
 
 def _apart(finding: Finding, part: ComparisonPart, estimate: Estimate) -> tuple[str, str] | None:
-    """The texts `apart` of `contrast` for both rates; None if they do not give the value."""
+    """The texts `apart` of `contrast` for both rates; None if the rates do not give the value."""
     comparison = checks.comparison_of(finding)
     a, b = (side.estimate.value for side in part.sides)
     if part.outcome is not None:
@@ -484,7 +484,7 @@ def symbol(finding: Finding) -> str:
 
 
 def side(people: Side) -> str:
-    """One of two sides: a group, everybody, everybody else."""
+    """The name of a side: a group, everybody, or everybody else."""
     if people.crowd is not None:
         return checks.POOLED_GROUPS.get(people.crowd, people.crowd)
     return names.people(people.group)

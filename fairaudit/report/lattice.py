@@ -357,7 +357,7 @@ def _rate(appearance: Appearance) -> str:
 
 
 def _parent(parent: Parent, alpha: float, digits: int) -> str:
-    """A larger group with its rate, and its difference to everybody else with interval and test."""
+    """A larger group: its rate, its difference to everybody else, and the interval and test."""
     words = [numbers.percent(parent.estimate.value, digits)]
     if (gap := parent.apart) is not None:
         ends = numbers.bounds(gap.low, gap.high, numbers.points)

@@ -84,11 +84,11 @@ class _Fold(Frozen):
 
     @property
     def size(self) -> int:
-        """Its own bytes, without the sections inside it."""
+        """The number of bytes of the section, without the sections inside it."""
         return _size(self.text({id(self)}))
 
     def text(self, kept: set[int]) -> str:
-        """Its text with the text of kept sections inside it; empty if it is not kept itself."""
+        """The section with the kept sections inside it; empty if the section is not kept."""
         if id(self) not in kept:
             return ""
         opened = "<details open>" if self.is_open else "<details>"
@@ -99,7 +99,7 @@ class _Fold(Frozen):
 def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOST) -> str:
     """The report of one answer, or the summary of several followed by the report of each.
 
-    Tables are short if otherwise not all sections fit.
+    Tables are shortened if not all sections would fit otherwise.
     """
     rows = sum(
         len(answer.result.rates) for answer in answers if isinstance(answer.result, AuditResult)

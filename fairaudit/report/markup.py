@@ -62,7 +62,7 @@ def cell(text: str) -> str:
 
 
 def running(text: str, indent: str = "") -> str:
-    """A text at the beginning of a line; if it has more lines, these begin with `indent`."""
+    """A text at the beginning of a line; its further lines begin with `indent`."""
     lines = printable(shortened(text, LONGEST), but="\n").split("\n")
     starts = (_START.sub(r"\g<0>\\", _escaped(line)) for line in lines)
     return f"\\\n{indent}".join(line or JOINER for line in starts)

@@ -130,7 +130,7 @@ def decimals_of(finding: Finding, digits: int) -> int:
 
 
 def digits_of_rates(metric: str, rows: Iterable[Sequence[Estimate]], least: int = 4) -> int:
-    """The number of decimals with which rates of a row differ, and each rate from its interval.
+    """The number of decimals with which rates of a row differ, and each differs from its interval.
 
     `least` applies to numbers that are not shares.
     """

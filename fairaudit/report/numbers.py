@@ -118,7 +118,7 @@ def digits_of_values(
 
 
 def told_apart(estimate: Estimate) -> list[float | None]:
-    """A value and the ends of its interval, which must be printed differently."""
+    """A value and the ends of its interval; these numbers must be printed differently."""
     is_range = estimate.method == MASKED_RANGE
     return [estimate.value, *(() if is_range else (estimate.low, estimate.high))]
 
@@ -341,7 +341,7 @@ def natural(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def group_in(group: Group, stratum: Group) -> str:
-    """A group within a stratum, `race=A in department=y`; empty if there is neither."""
+    """A group within a stratum, `race=A in department=y`; empty without group and stratum."""
     return " in ".join(names.describe_group(part) for part in (group, stratum) if part)
 
 

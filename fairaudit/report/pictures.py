@@ -102,7 +102,7 @@ class Lines(Frozen):
 
 
 class Node(Frozen):
-    """A subset of attributes; `text` is its value, `shade` is from 0 to 1, None without one."""
+    """A subset of attributes; `text` is its value, `shade` is from 0 to 1, or None."""
 
     label: str
     text: str
@@ -165,7 +165,7 @@ def explain(picture: Intervals, lines: str) -> str:
 
 
 def both_ends(rows: Sequence[Interval], most: int) -> list[int]:
-    """The indexes of deciding rows and of rows from both ends; all if one row is too many."""
+    """The indexes of deciding rows and of rows from both ends; all if only one row is too many."""
     if len(rows) <= most + 1:
         return [*range(len(rows))]
     kept = (row.strong or row.mark is Mark.REFERENCE for row in rows)
@@ -180,7 +180,7 @@ def both_ends(rows: Sequence[Interval], most: int) -> list[int]:
 
 
 def without_middle(rows: Sequence[Interval], most: int) -> list[Interval]:
-    """The rows of `both_ends` except rows set aside; one row has the number of omitted rows."""
+    """The rows of `both_ends` except rows set aside; an added row counts the omitted rows."""
     if len(rows) <= most + 1:
         return list(rows)
     known = [row for row in rows if row.mark is not Mark.ASIDE] or rows

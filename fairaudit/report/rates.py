@@ -207,7 +207,7 @@ def _table(
 
 
 def _order(row: RateRow, result: AuditResult) -> str:
-    """The order of a table: the worst first, or the lowest if neither direction is better."""
+    """The order of a table: the worst group first; if no direction is better, the lowest rate."""
     record = find_metric(row.metric)
     if not isinstance(record, GroupMetric) or record.best_inside is not None:
         return _WORST

@@ -230,7 +230,7 @@ WIDEST = "the widest gap by each combination of columns"
 
 
 class WidestGap(Frozen):
-    """A group and its reference by one rate, in a sentence, and the evidence for it.
+    """A gap between a group and its reference by one rate: a sentence, and its evidence.
 
     `is_significant` is None if no test or interval is published.
     """

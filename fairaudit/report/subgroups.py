@@ -88,7 +88,7 @@ def _p_of(inference: Inference) -> str:
 
 
 def whose_rate(result: AuditResult, check: SubgroupCheck) -> SearchedRate | None:
-    """The search by the rate of a check."""
+    """The search for subgroups by the rate of a check."""
     rates = () if result.subgroups is None else result.subgroups.rates
     return next((row for row in rates if (row.rate, row.of) == (check.rate, check.of)), None)
 

@@ -154,7 +154,7 @@ def labels(answers: Sequence[Answer]) -> list[str]:
 
 
 def told_apart(paths: Sequence[str]) -> list[str]:
-    """The paths without the folders at the beginning that they have in common."""
+    """The paths without the leading folders that all paths have in common."""
     try:
         shared = os.path.commonpath([Path(path).parent for path in paths])
     except ValueError:
@@ -268,7 +268,7 @@ class _Trend(Frozen):
 
     @property
     def first(self) -> Finding:
-        """The check in the first file that has it."""
+        """The finding of the check in the first file that has this check."""
         return next(iter(self.findings.values()))
 
     @property
