@@ -24,7 +24,7 @@ _NOT_OF_RATES = {"title", "spec", "data", "compare"}
 
 
 def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
-    """One row for each rate of each group, in one grouping or in all."""
+    """One row for each rate of each group, in one grouping or in all groupings."""
     result = replace(result, comparisons=())
     if by is not None:
         grouping = _find_grouping(result, by)
@@ -46,7 +46,7 @@ _FRAMES = {
 
 
 def frame(result: AuditResult, of: str, to: str) -> Any:  # noqa: ANN401  # as above
-    """The rows of one kind (`rates`, or a key of `_FRAMES`)."""
+    """The rows of one kind (`rates`, or a key of `_FRAMES`) as a frame."""
     if of == "rates":
         return group_rates(result, None, to)
     if of not in _FRAMES:

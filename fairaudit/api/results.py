@@ -71,7 +71,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the docstring of the reco
         return html.fragment(self)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the JSON reports of both are equal; NaN, such as 0/0, equals NaN here."""
+        """Whether the JSON reports of both results are equal; NaN, such as 0/0, equals NaN."""
         return isinstance(other, AuditResult) and self.to_dict() == other.to_dict()
 
     def __ne__(self, other: object) -> bool:
@@ -133,7 +133,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the docstring of the reco
         _write(target, content)
 
     def pictures(self) -> tuple[Picture, ...]:
-        """The pictures of the page, those of checks first. Notebooks show these objects."""
+        """The pictures of the page, first the pictures of checks. Notebooks show these objects."""
         from fairaudit.report import html
         from fairaudit.report.html import svg
 
@@ -242,7 +242,7 @@ def make_public(result: plain.AuditResult) -> AuditResult:
 def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
     """The result in a JSON report: a path, the text, or plain data (`AuditResult.to_dict`).
 
-    It is equal to the saved result and gives the same reports. Raises `UsageError` for other
+    The result is equal to the saved one and gives the same reports. Raises `UsageError` for other
     documents, several results, and other major versions of the schema.
 
     >>> import fairaudit

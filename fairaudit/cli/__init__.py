@@ -1,7 +1,7 @@
 """The command line: runs a command, catches errors, returns the exit code.
 
 Each result (`AuditResult.exit_code`) and each class of errors (`base.errors`) has an exit code. The
-codes of Ctrl-C (130) and of a report that could not be printed (2) replace it.
+codes of Ctrl-C (130) and of a report that could not be printed (2) replace this code.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def main(arguments: list[str]) -> int:
 def run_line(arguments: list[str]) -> int:
     """Runs a command line and returns its exit code; only `--debug` prints a traceback.
 
-    The code for Ctrl-C replaces all other codes, and the code for a lost report replaces those of
-    verdicts and errors.
+    The code for Ctrl-C replaces all other codes, and the code for a lost report replaces the
+    codes of verdicts and errors.
     """
     request = Request()
     if arguments[:1] == ["--debug"]:
@@ -145,7 +145,7 @@ _MODULES = {
 
 @functools.cache
 def command_line(first_word: str = "") -> typer.core.TyperGroup:
-    """The group of all commands; if `first_word` is a command, only this one, to save time."""
+    """The group of all commands; if `first_word` is a command, only this command, to save time."""
     names = [first_word] if first_word in _MODULES else [*_MODULES]
     for name in names:
         import_module(f"fairaudit.cli.{_MODULES[name]}")

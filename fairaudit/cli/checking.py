@@ -113,7 +113,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
 
 @contextmanager
 def _statements_printed() -> Iterator[None]:
-    """Prints each SQL statement that is sent to a database to stderr."""
+    """Prints to stderr each SQL statement that is sent to a database."""
     import logging
 
     class Printer(logging.Handler):

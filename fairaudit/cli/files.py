@@ -38,7 +38,7 @@ _ONLY_IN_PLACE = {
 
 
 class Identity(Frozen):
-    """The identity of a file, the same for each path and each link that leads to it."""
+    """The identity of a file, the same for each path and each link that leads to the file."""
 
     device: int
     number: int

@@ -61,14 +61,14 @@ FILE_HELP = f"Write a report; the suffix picks the format: {list_suffixes(FORMAT
 
 
 def file_option(forms: Iterable[Format]) -> OptionInfo:
-    """`-o` of a command that writes a page in one of these formats."""
+    """The option `-o` of a command that writes a page in one of these formats."""
     text = f"Write a file; the suffix picks the format: {list_suffixes(forms)}."
     option: OptionInfo = typer.Option("-o", "--output", help=text)
     return option
 
 
 def format_option(forms: Iterable[Format]) -> OptionInfo:
-    """`--format` of a command that prints a page in one of these formats."""
+    """The option `--format` of a command that prints a page in one of these formats."""
     option: OptionInfo = typer.Option("--format", help=f"What to print: {list_names(forms)}.")
     return option
 
@@ -112,7 +112,7 @@ def write_json(record: JsonDocument) -> str:
 
 
 def format_of_path(path: Path, forms: Sequence[Format] = FORMATS) -> Format:
-    """The format of a file; raises `UsageError` if its suffix is not that of a format.
+    """The format of a file; raises `UsageError` if no format has its suffix.
 
     The error lists `forms`, the formats of the command.
     """

@@ -331,7 +331,7 @@ def _changes(
     *,
     same_people: bool | None,
 ) -> Changes:
-    """The changes from one result to the other, or between two models of one."""
+    """The changes from one result to the other, or between two models of one result."""
     from fairaudit.tools import compare as comparing
 
     if after is not None:

@@ -56,7 +56,7 @@ def open_all() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # The new file gets the lowest free number, which is this one.
+            # The new file gets the lowest free number, which is the number of the closed stream.
             os.open(os.devnull, mode)
         if getattr(sys, name) is None:
             stream = open(number, "w" if number else "r", closefd=False)  # noqa: SIM115  # open as long as the process lives

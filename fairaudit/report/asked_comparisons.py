@@ -335,7 +335,7 @@ def without_limit(result: AuditResult) -> list[ComparisonRow]:
 
 
 def compared_groups(result: AuditResult) -> Compared:
-    """The values of single groups that the spec compares, by the rate that they compare."""
+    """The comparisons of single groups in the spec, under the key of the compared rate."""
     compared = defaultdict(list)
     for row in result.comparisons:
         if row.group is not None and len(row.parts) == 1:

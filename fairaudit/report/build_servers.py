@@ -2,8 +2,8 @@
 
 GitHub shows at most ten annotations of a kind per step of a workflow. If there are more than ten
 in all, the last one counts the rest. Everything that makes the exit code 1, 2 or 3 is a failure
-or an error in JUnit. JUnit is in ASCII: characters that XML does not allow are spelled out, others
-are references. SARIF 2.1.0 has a rule for each metric, and one run: GitHub refuses more per tool.
+or an error in JUnit. JUnit is in ASCII: characters that XML forbids are spelled out, and all other
+characters become references. SARIF 2.1.0 has a rule per metric, and one run, as GitHub requires.
 """
 
 from __future__ import annotations

@@ -321,7 +321,7 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
 
 
 def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
-    """The lines of the calculation of a value; the last line has the value. Empty if unknown.
+    """The lines that calculate a value, the value last; empty if they cannot be written.
 
     Pseudo-counts are added to each of the `outcomes`. Values of a fit, values of
     the distribution of all people, and means over all groups have no lines.

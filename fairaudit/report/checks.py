@@ -92,7 +92,7 @@ class AuditHeadline(Frozen):
 
 
 def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadline:
-    """The verdict, title and counts of an audit; `data` is audited in place of the spec's own."""
+    """The verdict, title and counts of an audit; `data` is audited instead of the spec's data."""
     origin = result.provenance
     title = names.line(origin.title) or names.copied(origin.spec_path)
     named = "" if data is None else names.copied(Path(data).name)

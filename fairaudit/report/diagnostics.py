@@ -91,7 +91,7 @@ class Diagnostic(Frozen):
 
     @property
     def severity(self) -> Level | None:
-        """The level for build servers, by the status that decides the exit code; None if silent."""
+        """The level for build servers, from the status for the exit code; None if not shown."""
         status = checks.gated(self.finding, self.result)
         is_silent = status is Status.SKIPPED or self.level is Level.PASS
         return Level.ERROR if status is Status.FAIL else None if is_silent else self.level

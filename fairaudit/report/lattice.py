@@ -119,7 +119,7 @@ def _epsilons(rows: Sequence[LatticeRow]) -> list[str]:
 
 
 def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table:
-    """A row for each subset: groups, measures, the worst pair of the first one, and new gaps."""
+    """A row for each subset: groups, measures, worst pair of the first measure, and new gaps."""
     chosen = (lead, *beside)
     # If there is a single ε, the sentence below the table says how it is smoothed.
     alone = _epsilons(rows) if len(_epsilons(rows)) == 1 else []
@@ -257,7 +257,7 @@ _MOST_GROUPS = 3
 
 
 def _appearing(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """A sentence for each group where a gap first appears, and the meaning of this."""
+    """A sentence for each group where a gap first appears, and what "first" means."""
     appearances = rank_appearances(
         appearance for row in result.lattice for appearance in row.appears
     )

@@ -1,7 +1,7 @@
 """Format `markdown` (entry point): a comment of limited size, with folded sections.
 
-The top has the verdict, a row for each check that does not pass, and the lines of the worst. The
-full report is folded below it.
+The top has the verdict, a row for each check that does not pass, and the lines of the worst check.
+The full report is folded below the top.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ def _title(answer: Answer) -> str:
 
 
 def _whose(answer: Answer, *, several: bool) -> str:
-    """The spec or data of an error, in front of its text; empty if the text begins with it."""
+    """The spec or data of an error, as a prefix of its text; empty if the text already has it."""
     if several or answer.data is None:
         return f"{_title(answer)}: "
     data = names.copied(answer.data)

@@ -151,7 +151,7 @@ class ComparisonRow(Frozen):
 
     @property
     def spread(self) -> bool:
-        """Whether it compares all groups together."""
+        """Whether the row compares all groups together."""
         return self.group is None
 
 
@@ -373,7 +373,7 @@ class ModelChange(Frozen):
 
     `n` is the number of people in the denominator. `both`, `first_only`, `second_only` and
     `neither` are the numbers of people in the numerator of both rates, of one, and of none; with
-    survey weights they have no value (None). `difference` is the rate of `second` minus that of
+    survey weights they have no value (None). `difference` is the rate of `second` minus the rate of
     `first`, with its interval and McNemar's test.
     """
 
