@@ -144,7 +144,7 @@ def assert_audit(
 
     `AuditFailed` is an `AssertionError` with a line for each check, so pytest shows it as the
     failure of a test. A spec without limits asserts nothing and raises `UsageError`. The arguments
-    are those of `audit`; with `fail_on="never"` the result of a failed audit is returned, too.
+    are as in `audit`; with `fail_on="never"` the result of a failed audit is returned, too.
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not this one
     result = audit(

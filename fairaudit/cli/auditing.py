@@ -193,7 +193,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
 
 
 def clear_earlier(request: Request) -> None:
-    """Clears the outputs of an invalid command, so that no old report looks like its report."""
+    """Clears the outputs of an invalid command, so that no old report is taken for a new one."""
     specs = [Path(name) for name in request.arguments] or None
     with contextlib.suppress(UsageError):
         written = [path for path in map(Path, request.written) if path.is_file()]

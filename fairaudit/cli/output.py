@@ -218,7 +218,7 @@ def write_reports(
 ) -> None:
     """Writes a report with all rows to each path; a folder gets a report for each answer.
 
-    With `full` browsers also print the appendix of a page. The first error is raised after all
+    With `full`, browsers also print the appendix of a page. The first error is raised after all
     other outputs are written, so that no older report stays.
     """
     errors: list[Exception] = []
@@ -250,7 +250,8 @@ def print_report(
 ) -> None:
     """Prints the report in a format; for the terminal only its first screen, unless `full`.
 
-    With `quiet` 1 the terminal gets only the headlines of checks that did not pass, with 2 nothing.
+    If `quiet` is 1, a terminal shows only headlines of checks that did not pass. If it is 2, a
+    terminal shows nothing.
     """
     if form.name != "terminal":
         print_text(form.render(answers, all_rows=all_rows), form)

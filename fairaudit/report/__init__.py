@@ -41,7 +41,7 @@ class Format(Frozen):
     def render(
         self, answers: Sequence[Answer], *, all_rows: bool, full: bool = False
     ) -> str | bytes:
-        """The report of answers; `all_rows` prints long tables in full, `full` the appendix."""
+        """The report of answers; `all_rows` shows all rows of tables, `full` shows the appendix."""
         more = {"full": full} if self.has_appendix else {}
         rendered: str | bytes = _function(self.renderer)(answers, all_rows=all_rows, **more)
         return rendered

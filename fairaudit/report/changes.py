@@ -274,7 +274,7 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
         return change.why
     turned = ""
     if change.turned and isinstance(check, Check):
-        # How a change to the other side of parity is measured, and the reason.
+        # How the report measures a change to the other side of parity, and why.
         place = "the middle of its limit" if find_parity(check) is None else "parity"
         middle = find_middle(check)
         why = f"it crossed {middle:g}" if middle else "its sign changed"
@@ -355,7 +355,7 @@ def _rates(changes: Changes, most: int | None) -> Iterator[Block]:
         )
         yield _table("Everybody", name, everybody, changes, None)
     shown_tables, pictures, omitted = list[Table](), list[Figure](), 0
-    # The largest changes without a test; groups set aside have none.
+    # The largest changes of compared groups, for changes without a test.
     sizes = {}
     for key, rows in tables.items():
         untested = [

@@ -189,7 +189,7 @@ def comparison_of(value: ComparedValue) -> Comparison | None:
 
 
 def named_pair(value: ComparedValue) -> tuple[Group, Group]:
-    """Both groups of a value; without a deciding part, a side whose group differs is empty."""
+    """Both groups of a value; without a deciding part, a side that differs by part is empty."""
     first, second = value.first, value.second
     for part in value.parts if value.decided_by is None else ():
         first = first if part.first is None or part.first.group == first else ()

@@ -220,7 +220,7 @@ def presumed(result: AuditResult) -> Iterator[Block]:
 
 
 def _imbalance(result: AuditResult) -> str:
-    """The share of positives or negatives, for each outcome in which this share is very small."""
+    """A text on each outcome that has a very small share of positives or of negatives."""
     everybody = {
         (row.metric, row.of): row.estimate
         for row in result.rates

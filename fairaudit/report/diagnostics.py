@@ -540,7 +540,7 @@ def _missing(finding: Finding) -> str:
 
 
 def _unseen(result: AuditResult, finding: Finding) -> str:
-    """A text on the smaller subsets of a check's attributes, if none of them shows the gap."""
+    """A text on the smaller subsets of a check's attributes, if no smaller subset shows the gap."""
     check = finding.check
     if not isinstance(check, Check) or len(check.by) < 2 or finding.stratum or not finding.crossed:
         return ""

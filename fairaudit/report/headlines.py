@@ -126,7 +126,7 @@ def _count_of(people: int, whom: str, shares: LeftOutPeople | LeftOutGroup) -> s
 
 
 def most_left_out(findings: Iterable[Finding]) -> str:
-    """`left_out` of the check that leaves out the most, and the number of other such checks."""
+    """The `left_out` text of the check with the largest share, and the number of other texts."""
     notable = [
         (finding.left_out.largest_share, text)
         for finding in findings
@@ -139,7 +139,7 @@ def most_left_out(findings: Iterable[Finding]) -> str:
 
 
 def turning(findings: Iterable[Finding]) -> str:
-    """The checks that do not fail but could fail with missing values; empty if none could."""
+    """A text on checks whose verdict missing values could change; empty without such checks."""
     turns = [finding.check.id for finding in findings if finding.could_change]
     ids = [*map(names.line, dict.fromkeys(turns))]
     what = f"missing values could change the verdict of {numbers.counted(len(ids), 'check')}"

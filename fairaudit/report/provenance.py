@@ -100,7 +100,7 @@ def origin(result: AuditResult) -> str:
 
 
 def name_spec(origin: Provenance, path: str | None = None) -> str:
-    """The spec, or its `path`, as an argument of `run`, with `--set` and `--only` of the run."""
+    """The spec (or `path`) as an argument of `run`, with the options `--set` and `--only`."""
     words = [names.copied(origin.spec_path if path is None else path)]
     for setting in origin.settings:
         words += ["--set", names.printable(setting)]

@@ -52,7 +52,7 @@ class _Published(Frozen):
 
     @property
     def header(self) -> tuple[str, ...]:
-        """The columns after those of the group; the second names whom the rate counts."""
+        """Titles of the columns after the group columns; the second says whom the rate counts."""
         is_rest = self.metric == NOT_SELECTED_RATE.id and self.of != "label"
         word = "not selected" if is_rest else metric_titles.participle(self.metric, self.of)
         counted = word or "numerator"

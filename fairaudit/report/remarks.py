@@ -55,7 +55,7 @@ def beside_checks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[
 
 
 def count_first_notices(result: AuditResult) -> int:
-    """The number of notices at the beginning of a report; more if it passes, without findings."""
+    """The number of notices at the beginning of a report; a pass has room for more notices."""
     return min(len(result.notices), 8 if result.verdict is Verdict.PASS else 2)
 
 

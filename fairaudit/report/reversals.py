@@ -49,7 +49,7 @@ HEADING = "Simpson's reversals"
 
 
 def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
-    """The most important reversals with their strata; the other reversals and the notes in words.
+    """The most important reversals with their strata; sentences on other reversals and notes.
 
     Patterns that are not significant are shown if a check asks for them, and are otherwise counted.
     Without a scan the section is empty.
@@ -74,7 +74,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
         if is_open and reversal not in sure and reversal.is_not_left(alpha)
     ]
     patterns = [reversal for reversal in reversals if reversal not in sure and reversal not in gone]
-    # The gaps that strata significantly reverse, or that disappear within strata.
+    # Gaps that strata significantly reverse, and gaps that disappear within strata.
     turned = [*(reversal for reversal in sure if reversal.kind.has_both_directions), *gone]
     notes = [reversal for reversal in sure if not reversal.kind.has_both_directions]
     listed, noted = (turned[:_TOLD], notes[:_FULL]) if is_short else (turned, notes)
@@ -244,7 +244,8 @@ def _largest(reversal: Reversal, most: int) -> list[Stratum]:
 
 
 def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
-    """The tests of the strata, and the tests that their gaps are equal or have one sign."""
+    """Texts on the tests within strata, and the tests that all gaps are equal or have one sign.
+=>"""
     alpha, joined = inference.alpha, reversal.joined
     with_it, against = reversal.significant_strata(alpha)
     family = next((s.significance.family for s in reversal.strata if s.significance), 0)

@@ -65,7 +65,7 @@ def document(
     links: Sequence[str] | None = None,
     has_headlines: bool = False,
 ) -> Document:
-    """The summary: a row for each answer, the errors in full, then each check over the files.
+    """The summary: a row for each answer, the errors in full, then each check in all files.
 
     `links` are the addresses of the single reports, in the order of the answers. With
     `has_headlines`, a row also has the headline of its worst check.
@@ -445,7 +445,7 @@ def _state(finding: Finding) -> Cell:
 
 
 def _point(place: str | int, estimate: Estimate | None) -> Point:
-    """The value in a file as a point; without a value it is a gap in the line."""
+    """The value in a file as a point; a missing value becomes a gap in the line."""
     if estimate is None or estimate.suppressed or not math.isfinite(estimate.value):
         return Point(place, math.nan)
     ends = (estimate.low, estimate.high)

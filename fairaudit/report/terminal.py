@@ -296,7 +296,7 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
     while middle and not middle[-1].cells:
         middle.pop()
     room = MOST_LINES - len(head) - len(middle) - 1
-    # The remaining lines are for notices, because any notice may limit the verdict.
+    # The remaining lines are for notices, because every notice may limit the verdict.
     for most in range(least + 1, len(result.notices) + 1):
         longer = list(_tail(result, every, page, steps, most))
         if len(longer) > room:
@@ -355,7 +355,7 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
 
 
 def _place(diagnostic: Diagnostic, page: int, *, with_source: bool = True) -> Iterator[Line]:
-    """The place of the limit, with the value: below the line of the spec, or next to the limit."""
+    """The place of the limit and the value: below the line of the spec, or next to the limit."""
     if not diagnostic.place:
         return
     source = diagnostic.source if with_source else None

@@ -257,7 +257,7 @@ class AuditResult(Frozen):
 
     @property
     def verdict(self) -> Verdict:
-        """None without checks; else the worst: fail, inconclusive (also if all are open), pass."""
+        """None without checks; else the worst of fail, inconclusive (or all are open) and pass."""
         tally = self.tally
         if not self.findings:
             return Verdict.NONE

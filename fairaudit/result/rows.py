@@ -220,7 +220,7 @@ class LatticeRow(Frozen):
 class EpsilonReading(Frozen):
     """The meaning of ε in the groups by all attributes (Foulds & Pan §3).
 
-    `low` and `high` are the ends of its interval, None without an interval. `factor` is e^ε: the
+    `low` and `high` are the ends of the interval of ε, or None. `factor` is e^ε: the
     largest ratio of the expected utilities of two groups, if the utility depends only on the
     outcome and is not negative. `twice` is 2ε, the bound for every subset of the attributes by
     Theorem 3.2. The bound holds for the same rows, without excluded groups and smoothing;
@@ -251,7 +251,7 @@ class EpsilonReading(Frozen):
 class ScoreRow(Frozen):
     """A score in one group, or of all people.
 
-    `median` has two numbers, and the median is between them; they are equal if it is known exactly.
+    The median is between the two numbers of `median`, which are equal if it is known exactly.
     `auc` has an error of at most `auc_error`, and no value without positives or negatives. `mean`
     and `deviation` have no value if they would not be exact enough. A `suppressed` row only has its
     group. In a published report, `lowest` and `highest` have no value if few people have them.
@@ -371,10 +371,10 @@ class Curve(Frozen):
 class ModelChange(Frozen):
     """A rate of the same people by two models, `first` and `second`.
 
-    `n` is the number of people in the denominator. `both`, `first_only`, `second_only` and
-    `neither` are the numbers of people in the numerator of both rates, of one, and of none; with
-    survey weights they have no value (None). `difference` is the rate of `second` minus the rate of
-    `first`, with its interval and McNemar's test.
+    `n` is the number of people in the denominator. Both models count `both` of them in the
+    numerator, only one model counts `first_only` or `second_only`, and no model counts `neither`.
+    With survey weights, these four numbers have no value (None). `difference` is the rate of
+    `second` minus the rate of `first`, with its interval and McNemar's test.
     """
 
     metric: str
