@@ -53,7 +53,7 @@ class Finding(verdict.Finding):  # noqa: D101  # the docstring of the record
 
     @property
     def headline(self) -> str:
-        """The finding in one sentence, as reports print it."""
+        """The finding in one sentence, as printed in reports."""
         from fairaudit.report import headlines
 
         return headlines.headline(self)

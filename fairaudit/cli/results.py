@@ -163,7 +163,7 @@ def _open(request: Request, paths: Sequence[Path], result: str) -> list[Answer]:
 
 
 def read_result(path: str) -> AuditResult:
-    """The only result in a JSON report; if the report holds an error, raises it."""
+    """The only result in a JSON report; raises the error if the report holds an error."""
     from fairaudit import codec
 
     answers = codec.load(path)

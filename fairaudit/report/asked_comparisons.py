@@ -57,7 +57,7 @@ _NAMED = {"declared", "level"}
 def tables(
     rates: Sequence[RateRow], compared: Compared, result: AuditResult, most: int | None
 ) -> Iterator[Table]:
-    """A table for each comparison of these rates: both rates, the value and its interval."""
+    """A table for each comparison of the rates: both rates, the value and its interval."""
     order = [row.group for row in rates]
     # The groups that are not compared, and the people of unknown group.
     sizes = [(row, row.estimate.n or 0) for row in rates]

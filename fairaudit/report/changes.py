@@ -218,7 +218,7 @@ def _state_check(check: CheckChange, alpha: float) -> tuple[Cell, str]:
     values = [numbers.value_of(estimate) for estimate in (change.before, change.after)]
     is_other = all(pairs) and pairs[0] != pairs[1]
     if is_other and not now.spread:
-        # The change between different groups belongs to no group: name both.
+        # A change between different groups belongs to no group, so name both groups.
         text += f", worst {values[0]} by {pairs[0]} before, {values[1]} by {pairs[1]} now"
     else:
         if then.estimate is not None or now.estimate is not None:

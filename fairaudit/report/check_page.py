@@ -307,7 +307,7 @@ def rate(estimate: Estimate) -> Term | None:
 
 
 def steps(result: AuditResult, finding: Finding) -> list[str]:
-    """The lines of the calculation of a value, as texts; empty if it cannot be written."""
+    """The lines that calculate a value, as texts; empty if they cannot be written."""
     check, subgroup = finding.check, finding.subgroup
     if isinstance(check, SubgroupCheck):
         search = whose_rate(result, check)

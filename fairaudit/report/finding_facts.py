@@ -210,7 +210,7 @@ def hypothesis(finding: Finding) -> str:
 
 
 def answer_by_interval(finding: Finding, interval: str) -> str:
-    """Whether the true value is on this side of the limit, according to the interval."""
+    """`interval` after `Yes` if it is on one side of the limit, or after `Unclear` if not."""
     estimate, limit = finding.estimate, finding.limit
     if estimate is None or not isinstance(limit, Limit):
         return interval
@@ -243,7 +243,7 @@ def sides_of_gap(finding: Finding) -> tuple[Side, Side]:
 
 
 def people_to_limit(finding: Finding) -> list[str]:
-    """How many people it takes to reach the limit, and the rate of the other side."""
+    """Texts on how many people it takes to reach the limit or the rate of the other side."""
     affected = finding.practice
     if affected is None or not (finding.not_enough_evidence or finding.status is not Status.PASS):
         return []
@@ -266,7 +266,7 @@ def people_to_limit(finding: Finding) -> list[str]:
 
 
 def few_people(finding: Finding) -> str:
-    """Which gaps a pass may have missed because of few people; empty if there are enough."""
+    """Which gaps a pass may have missed because of few people; empty for enough people."""
     gap = finding.detectable
     if gap is None:
         return ""

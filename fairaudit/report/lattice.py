@@ -192,7 +192,7 @@ _FURTHER: tuple[Column[tuple[str, LatticeRow]], ...] = (
 
 
 def _reading_aid(epsilon: EpsilonReading) -> str:
-    """ε of all attributes together with its interval, how to read it, and what it bounds."""
+    """ε for groups by all attributes, the interval of ε, how to read ε, and what ε bounds."""
     ends = ""
     if epsilon.low is not None and epsilon.high is not None:
         ends = f" {numbers.bounds(epsilon.low, epsilon.high)}"
@@ -225,7 +225,7 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
 
 
 def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]]:
-    """The measure of a check (else the first measure), and its value in each subset."""
+    """The title of the measure of a check (else the first measure), and its value by subset."""
     entries = [entry for row in result.lattice for entry in row.entries]
     if len(result.lattice) < 2 or not entries:
         return "", []

@@ -115,7 +115,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOS
 def page(document: Document) -> str:
     """A document of at most `MOST` bytes; its first section is open, and the others are folded.
 
-    If it would be longer, the longest folded sections are left out, and a note says so.
+    If the document would be longer, it omits the longest folded sections, and a note says so.
     """
     drawn: list[CommentBlock] = []
     for block in document:
@@ -129,7 +129,7 @@ def page(document: Document) -> str:
 
 
 def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:
-    """The text, and the number of omitted sections."""
+    """The text of the comment, and the number of omitted sections."""
     result = answers[0].result
     if len(answers) > 1:
         # The summary, followed by the report of each answer, the worst first.

@@ -89,7 +89,7 @@ def digits_of_gaps(pairs: Iterable[tuple[float, float]]) -> int:
 
 
 def _gives(result: Result, digits: int, scale: int) -> bool:
-    """Whether two numbers with these decimals give the printed result at its number of digits."""
+    """Whether two numbers with `digits` decimals give the printed result at its precision."""
     first, second, text, is_ratio = result
     a, b = (Fraction(f"{number * scale:.{digits}f}") / scale for number in (first, second))
     if is_ratio and not b:

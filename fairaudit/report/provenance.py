@@ -172,7 +172,7 @@ def path_in_repository(file: str) -> str:
 
 
 def link_to_line(place: Place) -> str:
-    """The address of a line in the commit that a workflow runs on; empty if it is not known."""
+    """The address of a line in the commit that a workflow runs on; empty outside a workflow."""
     repository, commit = (os.environ.get(f"GITHUB_{name}", "") for name in ("REPOSITORY", "SHA"))
     server = _find_site("GITHUB_SERVER_URL")
     path = path_in_repository(place.file)

@@ -39,7 +39,7 @@ def distance(diagnostic: Diagnostic) -> float:
 
 
 def count_passes(every: Sequence[Diagnostic]) -> str:
-    """The number of checks that passed, and how many of these passed without doubt."""
+    """The number of checks that passed, and the number of passes without doubt."""
     passed = [diagnostic for diagnostic in every if diagnostic.finding.status is Status.PASS]
     clear = sum(diagnostic.level is Level.PASS for diagnostic in passed)
     if clear == len(passed):
@@ -158,7 +158,7 @@ def _detectable(finding: Finding) -> float:
 
 
 def uncovered(result: AuditResult) -> Iterator[str]:
-    """The number of possible limits that the spec sets, and the worst value without a limit."""
+    """How many of the results have a limit, and the worst value without a limit."""
     if not result.findings:
         return
     limited = [(row, entry) for row in result.lattice for entry in row.entries if entry.limited]
@@ -317,7 +317,7 @@ def _table_of(row: RateRow) -> tuple[object, ...]:
 
 
 def _rank(row: RateRow) -> tuple[bool, float, float]:
-    """Sorts significant gaps first, then gaps of shares before others, then the widest first."""
+    """A key that sorts significant gaps first, then gaps of shares, then the widest gaps."""
     test = row.estimate.significance
     adjusted = 1.0 if test is None else test.adjusted
     assert row.difference is not None

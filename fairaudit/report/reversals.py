@@ -245,7 +245,7 @@ def _largest(reversal: Reversal, most: int) -> list[Stratum]:
 
 def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     """Texts on the tests within strata, and the tests that all gaps are equal or have one sign.
-=>"""
+    =>"""
     alpha, joined = inference.alpha, reversal.joined
     with_it, against = reversal.significant_strata(alpha)
     family = next((s.significance.family for s in reversal.strata if s.significance), 0)
@@ -402,12 +402,12 @@ def overall_and_mixed(reversal: Reversal) -> tuple[list[str], list[str]]:
 
 
 def name_given(reversal: Reversal) -> str:
-    """The columns that are held fixed."""
+    """The names of the columns that are held fixed."""
     return " and ".join(map(names.name, reversal.given))
 
 
 def adjusted(reversal: Reversal, alpha: float) -> str:
-    """The gap after adjustment that was tested, with its interval."""
+    """The gap that was tested after adjustment, with its interval."""
     joined = reversal.joined
     if joined is None or joined.difference is None:
         _, (first, second) = overall_and_mixed(reversal)
@@ -437,7 +437,7 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
 
 
 def gap(value: float) -> str:
-    """`14.2 points lower`, `no gap`."""
+    """The gap in words: `14.2 points lower`, `no gap`."""
     if not value:
         return "no gap"
     return f"{numbers.gap(value)} {'higher' if value > 0 else 'lower'}"

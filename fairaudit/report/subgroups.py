@@ -43,7 +43,7 @@ HEADING = "Subgroups"
 
 
 def section(result: AuditResult) -> Iterator[Block]:
-    """The results of a search for subgroups; empty if the spec asks for none."""
+    """The results of a search for subgroups; empty if the spec asks for no search."""
     search = result.subgroups
     if search is None:
         return

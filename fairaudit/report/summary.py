@@ -140,7 +140,7 @@ def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def labels(answers: Sequence[Answer]) -> list[str]:
-    """A name for each audit: its spec, its data or both, without the common folder."""
+    """A name for each audit: the spec, the data or both, without the common folder."""
     specs, data = (
         told_apart([answer.spec for answer in answers]),
         [answer.data for answer in answers],
@@ -195,7 +195,7 @@ class _Audit(Frozen):
         return verdict, counts, (numbers.natural(self.name), self.name)
 
     def worst(self) -> str:
-        """The worst finding or the error, in a sentence."""
+        """The headline of the worst check, or the message of the error."""
         result = self.answer.result
         if isinstance(result, FairauditError):
             return names.line(result.message)
@@ -374,7 +374,7 @@ def _trends_section(trends: Sequence[_Trend], *, all_rows: bool) -> Iterator[Blo
 
 
 def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]:
-    """Each check of each spec that has several results."""
+    """A trend for each check of a spec, for every spec with several results."""
     from fairaudit.tools.compare.checks import find_values
 
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: numbers.natural(pair[0]))

@@ -171,7 +171,7 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
 
 
 def _ends(row: Interval) -> list[float]:
-    """The numbers of a row that can be drawn; empty without a value."""
+    """The finite value of a row and its finite interval ends; empty without a finite value."""
     if not math.isfinite(row.value):
         return []
     return [end for end in (row.low, row.value, row.high) if end is not None and math.isfinite(end)]
@@ -184,7 +184,7 @@ def _head(title: str, places: Mapping[str, int], page: int) -> Line:
     taken = [(0, len(text))]
     for label in sorted(places):  # `fail` before `warn`
         room = len(label) // 2
-        for shift in sorted(range(-room, room + 1), key=abs):  # so that its line is still below it
+        for shift in sorted(range(-room, room + 1), key=abs):  # keeps its line below
             at = places[label] - room + shift
             end = at + len(label)
             if all(end < left or at > right for left, right in taken) and end <= len(canvas):
