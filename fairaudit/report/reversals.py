@@ -244,8 +244,7 @@ def _largest(reversal: Reversal, most: int) -> list[Stratum]:
 
 
 def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
-    """Texts on the tests within strata, and the tests that all gaps are equal or have one sign.
-    =>"""
+    """Texts on the tests within strata, and the tests that all gaps are equal or have one sign."""
     alpha, joined = inference.alpha, reversal.joined
     with_it, against = reversal.significant_strata(alpha)
     family = next((s.significance.family for s in reversal.strata if s.significance), 0)
