@@ -250,8 +250,8 @@ def print_report(
 ) -> None:
     """Prints the report in a format; for the terminal only its first screen, unless `full`.
 
-    If `quiet` is 1, a terminal shows only headlines of checks that did not pass. If it is 2, a
-    terminal shows nothing.
+    If `quiet` is 1, the format `terminal` has only the headlines of checks that did not pass.
+    If `quiet` is 2, the format `terminal` prints nothing.
     """
     if form.name != "terminal":
         print_text(form.render(answers, all_rows=all_rows), form)

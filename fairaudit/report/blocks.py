@@ -134,7 +134,7 @@ def cross_table(
     most: int | None = None,
     across: int = 4,
 ) -> Iterator[Table]:
-    """Tables of the cells. Each table has `across` columns, so that it fits into 80 characters.
+    """Tables of the cells. Each has at most `across` columns, to fit into 80 characters.
 
     A table contains only rows with a cell in its columns.
     """

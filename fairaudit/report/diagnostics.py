@@ -91,7 +91,7 @@ class Diagnostic(Frozen):
 
     @property
     def severity(self) -> Level | None:
-        """The level for build servers, from the status for the exit code; None if not shown."""
+        """The level in build servers, by the status for the exit code; None if they show none."""
         status = checks.gated(self.finding, self.result)
         is_silent = status is Status.SKIPPED or self.level is Level.PASS
         return Level.ERROR if status is Status.FAIL else None if is_silent else self.level
@@ -110,7 +110,7 @@ class Diagnostic(Frozen):
         return "; ".join([self.headline, *facts])
 
     def labelled(self, separator: str = "\n  ") -> list[str]:
-        """A text for each label, which has all facts with this label."""
+        """For each label, a text with the label and all its facts."""
         return [f"{label}: {text}" for label, text in by_label(self.facts, separator)]
 
     @property

@@ -74,7 +74,7 @@ class Field(Frozen, Generic[Row]):
     holds: type = str
 
     def of(self, part: Callable[[Whole], Row | None]) -> Field[Whole]:
-        """The column for rows that contain such a row; `part` returns the inner row, or None."""
+        """This column for rows that contain such a row; `part` returns the inner row, or None."""
 
         def value(whole: Whole) -> Value:
             own = part(whole)

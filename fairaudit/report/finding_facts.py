@@ -266,7 +266,7 @@ def people_to_limit(finding: Finding) -> list[str]:
 
 
 def few_people(finding: Finding) -> str:
-    """Which gaps a pass may have missed because of few people; empty for enough people."""
+    """Which gaps a pass may have missed because of few people; empty with enough people."""
     gap = finding.detectable
     if gap is None:
         return ""
@@ -319,7 +319,7 @@ def terms(waiver: Waived | Waiver) -> str:
 
 
 def compare_with_baseline(finding: Finding, before: Before) -> str:
-    """How a check beyond its limit compares with the baseline; empty if it is within."""
+    """How a check over its limit compares with the baseline; empty if it is within its limit."""
     if before.worse or before.reversals:
         only_warned = before.status == Status.WARN and not (before.worse_by or 0) > 0
         if only_warned or before.status in _NO_FAILURE:

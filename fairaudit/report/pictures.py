@@ -87,8 +87,9 @@ class Line(Frozen):
 class Lines(Frozen):
     """Lines over a common axis; `diagonal` draws the line where both shares are equal.
 
-    If `percent` is set, the vertical axis is in per cent; If `percent_across` is set, the
-    other axis is. Names on an axis follow the first line. A point without a number breaks its line.
+    If `percent` is set, the vertical axis is in per cent. If `percent_across` is set, the
+    horizontal axis is in per cent. An axis of names begins with the names of the first line. A
+    point without a number breaks its line.
     """
 
     x: str

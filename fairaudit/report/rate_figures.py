@@ -118,7 +118,7 @@ def explain_marks(result: AuditResult, picture: Intervals, estimates: Iterable[E
 
 
 def digits_of(rows: Sequence[RateRow], rules: Sequence[Rule] = ()) -> int:
-    """The decimals with which rates differ from the reference, interval ends and limits.
+    """How many decimals make rates differ from the reference, interval ends and limits.
 
     A difference from the reference is ignored if it is small compared with the interval.
     """

@@ -462,7 +462,7 @@ def within(reversal: Reversal) -> str:
 
 
 def _mean(reversal: Reversal, side: Sequence[Stratum]) -> str:
-    """The mean gap over the strata with gaps in one direction; the names or number of strata."""
+    """The mean gap over the strata with gaps in one direction, and the strata by name or number."""
     weight = sum(stratum.weight for stratum in side)
     mean = sum(stratum.weight * stratum.difference for stratum in side) / weight
     if len(side) == 1:

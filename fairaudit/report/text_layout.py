@@ -184,7 +184,7 @@ def _head(title: str, places: Mapping[str, int], page: int) -> Line:
     taken = [(0, len(text))]
     for label in sorted(places):  # `fail` before `warn`
         room = len(label) // 2
-        for shift in sorted(range(-room, room + 1), key=abs):  # keeps its line below
+        for shift in sorted(range(-room, room + 1), key=abs):  # so the label stays above its line
             at = places[label] - room + shift
             end = at + len(label)
             if all(end < left or at > right for left, right in taken) and end <= len(canvas):
