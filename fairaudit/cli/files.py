@@ -186,7 +186,7 @@ def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs, worker
 
 
 def write_pictures(path: Path, answers: Sequence[Answer], outputs: Outputs) -> None:
-    """Writes each picture as an SVG file; with several audits, its name has the audit."""
+    """Writes each picture as an SVG file; with several audits, the file name has the audit."""
     from fairaudit.report import html
     from fairaudit.report.html import svg
 

@@ -375,7 +375,7 @@ def _reference(row: ComparisonRow) -> str:
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """A table of models if there are several, and of fair ranges if the spec asks for the table."""
+    """A table of models if there are several, and tables of fair ranges if the spec has some."""
     yield from models(result, most)
     ranges = find_ranges(result.provenance.flags)
     rows = [row for row in result.comparisons if not row.parameters and not row.averaged]

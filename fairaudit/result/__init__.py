@@ -257,7 +257,7 @@ class AuditResult(Frozen):
 
     @property
     def verdict(self) -> Verdict:
-        """None without checks; else the worst of fail, inconclusive (or all are open) and pass."""
+        """The worst of fail, inconclusive (also if all are open) and pass; None without checks."""
         tally = self.tally
         if not self.findings:
             return Verdict.NONE
