@@ -49,7 +49,7 @@ EXPLAINED = (
     # Of words in general, not of these data: what a test asks, and what a legend tells.
     "no gap overall there is nothing",
     "no larger group explains",
-    "none of these larger groups has such a gap: a difference",
+    "none of these larger groups has such a gap",
     "no opposite gaps: p ",
 )
 

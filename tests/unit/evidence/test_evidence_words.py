@@ -230,7 +230,7 @@ def test_several_groups_are_told_as_they_are_judged(
     assert one["significance"]["adjusted"] == pytest.approx(adjusted[told], rel=1e-7)
     size = len(ratios)
     answer = r"more than chance\? (?:Yes|Unclear): p (= |< )(\.\d+|1\.0+)"
-    family = rf"{answer} \([^;]*; Holm, {size} tests[;)]"
+    family = rf"{answer} \([^;]*; corrected for {size} tests, method of Holm[;)]"
     found = re.search(family, one["sentence"])
     assert found is not None, one["sentence"]
     if found[1] != "< ":
