@@ -214,15 +214,6 @@ def settled_strata(counts: GroupCounts) -> Marks:
     return np.asarray(known & (alone | (mass.rejected + mass.selected == 0)))
 
 
-def settle(values: GroupValues, settled: Marks) -> GroupValues:
-    """The disparities with exactly 0, also as interval ends, in the strata that `settled` marks."""
-    ends = values.map_ends(
-        lambda low, high: (np.where(settled, 0.0, low), np.where(settled, 0.0, high))
-    )
-    value = np.where(settled, 0.0, values.value)
-    return replace(values, value=value, ends=ends)
-
-
 def exclude_lone_strata(
     averages: StratifiedAverages, table: GroupTable, people: Floats
 ) -> StratifiedAverages:

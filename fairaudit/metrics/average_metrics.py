@@ -14,7 +14,6 @@ from fairaudit.metrics.average_arrays import (
     average_exactly,
     average_strata,
     exclude_lone_strata,
-    settle,
     settled_strata,
     values_of_average,
     vary_with_clusters,
@@ -207,7 +206,11 @@ class _SidesInStrata(Frozen, eq=False):
             against = compute(metric, counts[1], terms.parameters)
             return cls(counts, (own, against), mark_comparable_strata(table), None)
         settled = settled_strata(counts[0])
-        own = settle(own, settled)
+        # In settled strata, the value and the ends of its interval are exactly 0.
+        ends = own.map_ends(
+            lambda low, high: (np.where(settled, 0.0, low), np.where(settled, 0.0, high))
+        )
+        own = replace(own, value=np.where(settled, 0.0, own.value), ends=ends)
         return cls((counts[0], counts[0]), (own, own), table.known_strata, settled)
 
     def average(self, average: Average, table: GroupTable) -> StratifiedAverages:

@@ -20,9 +20,16 @@ from fairaudit.stats.strata import mantel_haenszel
 
 
 def standardized(sides: Sides) -> Floats:
-    """The difference in units of the pooled sample standard deviation of both sides."""
-    variance = intervals.pool_variance(sides.group, sides.reference)
-    return np.asarray((sides.group.value - sides.reference.value) / np.sqrt(variance))
+    """The difference in units of the pooled sample standard deviation of both sides.
+
+    The degrees of freedom count people, so the variance does not change with the scale of the
+    weights, or with clusters.
+    """
+    first, second = sides.group, sides.reference
+    n, m, people = first.weighted_n, second.weighted_n, first.n + second.n
+    mean = (n * first.variance + m * second.variance) / (n + m)
+    variance = mean * people / (people - 2)
+    return np.asarray((first.value - second.value) / np.sqrt(variance))
 
 
 def standardized_by_all(sides: Sides) -> Floats:

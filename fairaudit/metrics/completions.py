@@ -8,7 +8,7 @@ values are exchangeable, so only their numbers are completed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import chain, combinations_with_replacement, compress, product
 from typing import TypeAlias
@@ -65,7 +65,15 @@ def find_range(evaluation: Evaluation) -> Ends | None:
         return None
     terms = replace(evaluation.terms, at=None, of_class=None)  # the table is already cut
     width, groups, ends = evaluation.value.shape[1], len(table.groups), list[Floats]()
-    for completed in _complete(table, certain, uncertain):
+    # The completed tables have an additional group that is not compared.
+    elsewhere = (("", "another group"),)
+    excluded = ExcludedGroups(ExcludeBelow(Fraction(0), ""), {elsewhere: 0}, 0)
+    wide = replace(table.with_empty((elsewhere,)), excluded=excluded, ungrouped=None)
+    for chosen in product(*(combinations_with_replacement(cells, n) for n, cells in uncertain)):
+        people = certain.copy()
+        for cell in chain(*chosen):
+            people[cell] += 1
+        completed = replace(wide, people=people, mass=people)
         found = evaluate(metric, completed, terms)
         ends.append(found.value[:, :width])
         is_same = (found.takes_part[:, :groups] == evaluation.takes_part).all()
@@ -100,18 +108,6 @@ def _divide(table: GroupTable, *, needs_label: bool) -> tuple[Ints, list[_People
         uncertain.append((int(people[z, y, p, g]), [*cells]))
     certain = np.where(is_open, 0, people)[..., :groups]
     return np.pad(certain, [(0, 0)] * 3 + [(0, 1)]), uncertain
-
-
-def _complete(table: GroupTable, certain: Ints, uncertain: list[_People]) -> Iterator[GroupTable]:
-    """The completed tables, with an additional group that is not compared."""
-    elsewhere = (("", "another group"),)
-    excluded = ExcludedGroups(ExcludeBelow(Fraction(0), ""), {elsewhere: 0}, 0)
-    wide = replace(table.with_empty((elsewhere,)), excluded=excluded, ungrouped=None)
-    for chosen in product(*(combinations_with_replacement(cells, n) for n, cells in uncertain)):
-        people = certain.copy()
-        for cell in chain(*chosen):
-            people[cell] += 1
-        yield replace(wide, people=people, mass=people)
 
 
 def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:

@@ -141,7 +141,15 @@ def evaluate(metric: Metric, table: GroupTable, terms: MetricOptions) -> Evaluat
         by_group = evaluate(replace(metric, over_groups=None), table, terms)
         return aggregate_groups(metric, metric.over_groups, by_group)
     if metric.per_class is not None:
-        return _average_classes(metric, metric.per_class, table, terms)
+        # As in Žliobaitė (2015) §3.2, groups are compared first, and classes are averaged last.
+        names = tuple(one_against_rest(table))
+        parts = [evaluate(metric.per_class, table, replace(terms, of_class=name)) for name in names]
+        values_of_classes = np.stack([part.value for part in parts])
+        departure = np.abs(metric.fold.size(values_of_classes) - float(metric.ideal))
+        # `attained` is the class that is farthest from parity.
+        worst = np.where(np.isnan(departure), -np.inf, departure).argmax(axis=0)
+        average = _fold_parts(metric, parts, worst)
+        return replace(average, terms=replace(parts[0].terms, of_class=None), names=names)
     part_terms = [terms] * len(metric.parts)
     if metric.averages and (terms.average is None or len(metric.averages) > 1):
         # The spec can replace the average of a definition, but not several averages.
@@ -395,20 +403,3 @@ def _fold_parts(
         reference_values=None,
         exact_at=None,
     )
-
-
-def _average_classes(
-    disparity: Disparity, per_class: Disparity, table: GroupTable, terms: MetricOptions
-) -> Evaluation:
-    """The mean over classes of the disparity in each class against the rest.
-
-    As in Žliobaitė (2015) §3.2, groups are compared first, and classes are averaged last.
-    `attained` is the class that is farthest from parity.
-    """
-    names = tuple(one_against_rest(table))
-    parts = [evaluate(per_class, table, replace(terms, of_class=name)) for name in names]
-    values = np.stack([part.value for part in parts])
-    departure = np.abs(disparity.fold.size(values) - float(disparity.ideal))
-    worst = np.where(np.isnan(departure), -np.inf, departure).argmax(axis=0)
-    average = _fold_parts(disparity, parts, worst)
-    return replace(average, terms=replace(parts[0].terms, of_class=None), names=names)

@@ -204,17 +204,6 @@ def of_arcsines(
     return Interval(*ends, "MOVER")
 
 
-def pool_variance(first: GroupValues, second: GroupValues) -> Floats:
-    """The pooled sample variance of both sides under survey weights.
-
-    The degrees of freedom count people, so the variance does not change with the scale of the
-    weights, or with clusters.
-    """
-    n, m, people = first.weighted_n, second.weighted_n, first.n + second.n
-    mean = (n * first.variance + m * second.variance) / (n + m)
-    return np.asarray(mean * people / (people - 2))
-
-
 def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of a standardized difference of shares, from the interval of their correlation.
 

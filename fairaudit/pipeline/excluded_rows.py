@@ -129,24 +129,20 @@ class LeftOutRows:
 
     def list_outsiders(self, by: Grouping, strata: Grouping, check: AnyCheck) -> list[Outsiders]:
         """The people of dropped rows and of undecided rows, in the tables of a grouping."""
-        of, score = check.of, self._find_score(check)
+        of, score = check.of, None
+        if isinstance(check, Check) and (
+            check.terms.at is not None
+            or Requirement.DISTRIBUTION in list_requirements(check.metric)
+        ):
+            # The check uses the distribution of a score.
+            models = (model for model in self._models if model.name == of)
+            score = next(((model.score or model.column).value for model in models), None)
         if (by, strata, of, score) not in self._outsiders:
             self._outsiders[by, strata, of, score] = [
                 Outsiders(reason, cube.table((), (), of), cube.table(by, (), of))
                 for reason, cube in self._rows.uncounted(strata, score)
             ]
         return self._outsiders[by, strata, of, score]
-
-    def _find_score(self, check: AnyCheck) -> str | None:
-        """The column of the score whose distribution a check uses; None for all other checks."""
-        if not isinstance(check, Check):
-            return None
-        if check.terms.at is None and Requirement.DISTRIBUTION not in list_requirements(
-            check.metric
-        ):
-            return None
-        models = [model for model in self._models if model.name == check.of]
-        return next(((model.score or model.column).value for model in models), None)
 
     def list_doubts(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, may_cross: MayCross

@@ -309,7 +309,7 @@ def test_a_burden_that_is_far_more_often_is_named(
     pairs = {g: (n, of - n) for g, n in zip("ab", burdened, strict=True)}
     result = audit_csv(of_groups(**pairs), {"columns": columns, "metrics": [RATIO]})
     assert ("have the burden, which a ratio of the others hides" in notices_of(result)) == is_told
-    assert not is_told or "6.0% of a group and 1.0% of another" in notices_of(result)
+    assert not is_told or "6.0 % of a group and 1.0 % of another" in notices_of(result)
     benefit = audit_csv(of_groups(**pairs), {"columns": DECIDED, "metrics": [RATIO]})
     assert "burden" not in notices_of(benefit)
 

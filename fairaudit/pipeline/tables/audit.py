@@ -307,10 +307,6 @@ class Tables:
         unreached = (table.groups[g] for g in np.flatnonzero(table.n.sum(axis=0) == 0).tolist())
         return (*self.list_absent(by), *unreached)
 
-    def table_of_rows(self, by: Grouping, given: Grouping, of: str) -> GroupTable:
-        """The table without clusters, for methods that treat rows as independent."""
-        return replace(self.table(by, given, of), clusters=None)
-
     def evaluate(
         self,
         metric: Metric,
@@ -413,8 +409,10 @@ class Audit(Frozen, eq=False, dict=True):
         """The reversals that the scan of the spec finds; empty without a scan."""
         if self.spec.simpson is None:
             return ScanResult()
-        tables = self.tables
-        table = tables.table if self.spec.cluster is None else cache(tables.table_of_rows)
+        table = self.tables.table
+        if self.spec.cluster is not None:
+            # The tests of the scan treat rows as independent.
+            table = cache(lambda *place: replace(self.tables.table(*place), clusters=None))
         return scan_reversals(table, self.spec.simpson)
 
     @cached_property

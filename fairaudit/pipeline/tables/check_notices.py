@@ -261,10 +261,9 @@ def notice_misread_values(checks: Iterable[AnyCheck], tables: Tables) -> Iterato
             # 0.94 and 0.99 without the burden have the ratio 0.95, but 0.06 is six times 0.01.
             least, most = values.value[among].min(), values.value[among].max()
             if (1 - most) / (1 - least) < limit.below <= least / most:
-                text = f"{1 - least:.1%} of a group and {1 - most:.1%} of another have the burden, "
-                text += (
-                    "which a ratio of the others hides: limit `demographic_parity_ratio` as well"
-                )
+                one, other = (f"{100 * (1 - rate):.1f} %" for rate in (least, most))
+                text = f"{one} of a group and {other} of another have the burden, which a ratio of "
+                text += "the others hides: limit `demographic_parity_ratio` as well"
                 yield Notice(f"{check.id}: {text}", Subjects.ANYBODY)
 
 

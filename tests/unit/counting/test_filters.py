@@ -239,7 +239,7 @@ def test_notations_that_read_a_text_as_two_dates_are_refused(
     # The reader of dates takes it for two days, indeed.
     read = {pl.Series([text]).str.to_date(one, strict=False)[0] for one in notations}
     assert len(read - {None}) == 2
-    with pytest.raises(SpecError, match=f"{text} means different dates in"):
+    with pytest.raises(SpecError, match=f"{text} means different dates in the formats"):
         fairaudit.audit(spec, frame)
 
 
