@@ -282,3 +282,8 @@ def is_value(text: str) -> bool:
         return Decimal(text.strip()).is_finite()
     except InvalidOperation:
         return False
+
+
+def percent(share: float) -> str:
+    """A share in per cent with one decimal place, such as `46.0 %`."""
+    return f"{100 * share:.1f} %"

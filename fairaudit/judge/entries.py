@@ -11,7 +11,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.names import describe_group, quoted
+from fairaudit.base.names import describe_group, percent, quoted
 from fairaudit.cube import Group, GroupTable, Ints, Marks
 from fairaudit.evidence import Evidence
 from fairaudit.evidence.pair_tests import LARGE_GROUP
@@ -114,7 +114,8 @@ def collect_entries(
             if math.isnan(value[z, w]):
                 reason = explain_undefined(evaluation, z, w)
             elif off[z, w] > _MOST_OFF:
-                reason = f"{off[z, w]:.1%} of the people are in strata where one side is missing"
+                lost = percent(off[z, w])
+                reason = f"{lost} of the people are in strata where one side is missing"
             else:
                 how_much = f" by {error[z, w]:.1g}" if math.isfinite(error[z, w]) else ""
                 reason = f"the bins of the score leave open{how_much} what the value is"
@@ -256,7 +257,8 @@ def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[Not
             if evaluation.spread:
                 sides = [((), share) for _, share in sides[:1]]
             for group, share in sides:
-                reason = f"not estimable, one side is missing: {share:.1%} of the weight left out"
+                left_out = percent(share)
+                reason = f"not estimable, one side is missing: {left_out} of the weight left out"
                 yield NotEvaluated(group, stratum, reason, blocks=False)
 
 
@@ -352,9 +354,10 @@ def find_contradicted_draws(limit: Limit, evaluation: Evaluation) -> Iterator[No
     if is_impossible.any() and limit.is_crossed(value, None):
         k, g = np.argwhere(is_impossible)[0].tolist()
         reason = (
-            f"the draws contradict the data: {quoted(table.classes[k])} is {share[k, g]:.1%} of "
-            f"{describe_group(table.groups[g])}, and {low[k, g]:.1%} to {high[k, g]:.1%} in all "
-            f"draws; with the counted shares of these groups it is {value:.3f}, over the limit"
+            f"the draws contradict the data: {quoted(table.classes[k])} is {percent(share[k, g])} "
+            f"of {describe_group(table.groups[g])}, and {percent(low[k, g])} to "
+            f"{percent(high[k, g])} in all draws; with the counted shares of "
+            f"these groups it is {value:.3f}, over the limit"
         )
         yield NotEvaluated(table.groups[g], (), reason, blocks=True)
 

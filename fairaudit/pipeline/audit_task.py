@@ -246,9 +246,10 @@ class AuditTask(Frozen):
                     if fit.model is not None:
                         sizes = ", ".join(f"{n:,}" for n in fit.people)
                         found = (
-                            f"{len(fit.people)} clusters of {sizes} people; {fit.explained:.0%} of "
-                            "the features' variance lies between clusters; within-cluster sum of "
-                            f"squares {fit.within:,.4g}, features standardised"
+                            f"{len(fit.people)} clusters of {sizes} people; "
+                            f"{100 * fit.explained:.0f} % of the features' variance lies between "
+                            f"clusters; within-cluster sum of squares {fit.within:,.4g}, "
+                            "features standardised"
                         )
                     report = f"{stratum.name}: {what}; {found}. {_CAUTION}"
                     models[stratum.name] = FittedStrata(fit.model, report)

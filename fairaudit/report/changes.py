@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fairaudit.base import names
+from fairaudit.base.names import percent
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.value_intervals import UNPAIRED
 from fairaudit.judge import AnyCheck, Check
@@ -261,7 +262,7 @@ def _state_check(check: CheckChange, alpha: float) -> tuple[Cell, str]:
         listed = numbers.first_few([*map(names.describe_group, groups)], _FEW_GROUPS, "; ")
         text += f"; {what}: {listed}" if groups else ""
     if check.leaves_out_more:
-        shares = (f"{float(share):.1%}" for share in check.shares_left_out)
+        shares = (percent(float(share)) for share in check.shares_left_out)
         text += f"; people left out: {' → '.join(shares)}"
     if check.recast:
         text += "; its columns, people or tests are defined differently"

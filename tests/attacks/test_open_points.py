@@ -79,7 +79,7 @@ def test_draws_that_contradict_the_data_do_not_pass(audit_csv: Audit, tmp_path: 
     assert finding.status is Status.INCONCLUSIVE
     assert finding.value == 0
     # ln(0.5 / 0.1) = 1.609
-    assert "'0' is 90.0% of g=b, and 50.0% to 50.0% in all draws" in finding.why
+    assert "'0' is 90.0 % of g=b, and 50.0 % to 50.0 % in all draws" in finding.why
     assert "it is 1.609, over the limit" in finding.why
     assert f"1 draw of the shares in {tmp_path / 'theta.csv'}" in notices_of(result)
 

@@ -216,7 +216,7 @@ def test_a_comparison_tells_that_more_people_are_left_out(
     ]
     done = run("compare", *reports, "--fail-on", "worse")
     assert done.returncode == code
-    assert ("people left out: 0.0% → 23.1%" in " ".join(done.stdout.split())) is bool(code)
+    assert ("people left out: 0.0 % → 23.1 %" in " ".join(done.stdout.split())) is bool(code)
 
 
 def test_sarif_says_that_nothing_could_be_evaluated() -> None:

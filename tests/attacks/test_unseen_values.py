@@ -569,11 +569,11 @@ def test_a_filter_that_selects_by_the_outcome_has_a_notice(where: str, is_noted:
     ("final", "told"),
     [
         # A copy of the outcome, and one with few differences.
-        (_HIRED, "100.0% of the people whom the filter keeps are positive, and 0.0% of those"),
-        ([0, *_HIRED[1:]], "100.0% of the people whom the filter keeps are positive, and 0.5%"),
+        (_HIRED, "100.0 % of the people whom the filter keeps are positive, and 0.0 % of those"),
+        ([0, *_HIRED[1:]], "100.0 % of the people whom the filter keeps are positive, and 0.5 %"),
         # Some of the rejected, and of the selected.
-        ([int(y or i % 2) for i, y in enumerate(_HIRED)], "66.7% of the people whom the filter"),
-        ([int(y and i % 8 > 0) for i, y in enumerate(_HIRED)], "100.0% of the people"),
+        ([int(y or i % 2) for i, y in enumerate(_HIRED)], "66.7 % of the people whom the filter"),
+        ([int(y and i % 8 > 0) for i, y in enumerate(_HIRED)], "100.0 % of the people"),
         # As many of both, and too few to say.
         ([int(i % 3 > 0) for i in range(_PEOPLE)], ""),
         ([int(i > 8 or y) for i, y in enumerate(_HIRED)], ""),

@@ -15,7 +15,7 @@ from fairaudit.base.arrays import ADDED_SCALE
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import did_you_mean, list_known
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.names import canonical, is_value, listing, lookalike, quoted
+from fairaudit.base.names import canonical, is_value, listing, lookalike, percent, quoted
 from fairaudit.counting.columns import ABSENT, BETWEEN, OddDates, Period
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING
@@ -170,8 +170,8 @@ def notice_merged(counts: Counts, spec: Spec, axes: Sequence[Axis]) -> Iterator[
         for code in {group[code]: code for code in surest[::-1].tolist()}.values():
             text = (raw_key.levels[code] or "").replace(BETWEEN, ", ").replace(ABSENT, "")
             what = f"{key.name}: the group {quoted(key.levels[group[code]])} joins {quoted(text)} "
-            what += f"(positive {outcome.key.name}: {hits[code] / n[code]:.1%} of {n[code]:,} "
-            what += f"people) with others ({others[code] / m[code]:.1%} of {m[code]:,} people)"
+            what += f"(positive {outcome.key.name}: {percent(hits[code] / n[code])} of {n[code]:,} "
+            what += f"people) with others ({percent(others[code] / m[code])} of {m[code]:,} people)"
             yield Notice(what, Subjects.NEVER)
 
 
@@ -272,8 +272,8 @@ def notice_filtered_outcomes(counts: Counts, spec: Spec, axes: Iterable[Axis]) -
         if ((expected >= _FAR) & (_FAR * people <= expected)).any():
             shares = people[0] / people.sum(axis=0)
             yield Notice(
-                f"{axis.key.name}: {shares[1]:.1%} of the people whom the filter keeps are "
-                f"positive, and {shares[0]:.1%} of those whom it removes: {why}",
+                f"{axis.key.name}: {percent(shares[1])} of the people whom the filter keeps are "
+                f"positive, and {percent(shares[0])} of those whom it removes: {why}",
                 Subjects.NEVER,
             )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.names import describe_group, listing, name, quoted
+from fairaudit.base.names import describe_group, listing, name, percent, quoted
 from fairaudit.cube import Floats, Grouping, GroupTable, Marks
 from fairaudit.cube.histogram import Bins
 from fairaudit.judge import AnyCheck, Check, Finding, Limit, Status
@@ -171,17 +171,18 @@ def _notice_impossible(
         # The rates can be equal for a perfect, an always wrong, or an uninformative classifier.
         return
     names = {g: describe_group(table.groups[int(g)]) for g in (larger, smaller)}
-    would = f"be {needed:.1%}" if 0 <= needed <= 1 else "pass 100%, which no rate can"
+    would = f"be {percent(needed)}" if 0 <= needed <= 1 else "pass 100 %, which no rate can"
     if needed < 0:
         would = "lie below 0, which no rate can"
     # The two groups are chosen among all groups.
     yield Notice(
         f"{', '.join(check.id for check in checks)}: {first}, {second} and {last} cannot all be "
         f"equal while base rates differ ({impossible.criteria}; {names[larger]} "
-        f"{base[larger]:.1%}, {names[smaller]} {base[smaller]:.1%}), so these checks hold together "
-        f"only as far as their limits leave room: with the {first} ({given[0]:.1%}) and the "
-        f"{second} ({given[1]:.1%}) of {names[larger]}, the {last} of {names[smaller]} would "
-        f"{would}, where that of {names[larger]} is {rates[last][larger]:.1%}",
+        f"{percent(base[larger])}, {names[smaller]} {percent(base[smaller])}), so these checks "
+        f"hold together only as far as their limits leave room: with the {first} "
+        f"({percent(given[0])}) and the {second} ({percent(given[1])}) of {names[larger]}, "
+        f"the {last} of {names[smaller]} would {would}, where that of "
+        f"{names[larger]} is {percent(rates[last][larger])}",
         Subjects.ROW,
         (
             NoticeRate(rate.id, table.of, table.by)
@@ -469,8 +470,9 @@ def notice_deciding_strata(tables: Tables, requests: tuple[MetricRequest, ...]) 
         if unusual >= _FEW_IN_STRATUM and 0 < _FAR * within <= unusual:
             yield Notice(
                 f"{' × '.join(given)} almost determines the {request.of}: "
-                f"{1 - within / everybody:.1%} of the people have the most common one of their "
-                "stratum, so gaps within strata say little; compare without these strata as well",
+                f"{percent(1 - within / everybody)} of the people have the most common one of "
+                "their stratum, so gaps within strata say little; compare without these strata as "
+                "well",
                 Subjects.ANYBODY,
             )
 

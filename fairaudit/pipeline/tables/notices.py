@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
-from fairaudit.base.names import describe_group, listing
+from fairaudit.base.names import describe_group, listing, percent
 from fairaudit.counting.raw_rows import BUDGET
 from fairaudit.cube import NO_LEVEL, Cube, Role, Rows, distinct_rows
 from fairaudit.cube.histogram import median_bin
@@ -166,7 +166,7 @@ def notice_unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Noti
         if values.value.size and not np.isnan(values.value[0, 0])
     }
     if known and max(known.values()) - min(known.values()) > _ONE_POINT:
-        listed = ", ".join(f"{name} {value:.1%}" for name, value in known.items())
+        listed = ", ".join(f"{name} {percent(value)}" for name, value in known.items())
         yield Notice(
             f"the predictions select different shares of people ({listed}): compare their gaps by "
             "`normalized_difference`",

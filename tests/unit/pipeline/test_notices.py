@@ -53,9 +53,9 @@ def test_gates_that_base_rates_set_against_each_other_are_named(audit_csv: Audit
     (notice,) = tied(audit_csv(text, spec(*TRIPLE)))
     # p = 1/2, PPV = 60/90, TPR = 60/100: FPR = 1 · (1/3)/(2/3) · 3/5 = 30 %.
     needed = Fraction(1) * (Fraction(1, 3) / Fraction(2, 3)) * Fraction(3, 5)
-    assert f"the FPR of race=b would be {float(needed):.1%}" in notice
-    assert "(sufficiency and separation; race=a 33.2%, race=b 50.0%)" in notice
-    assert "where that of race=a is 14.9%" in notice
+    assert f"the FPR of race=b would be {100 * float(needed):.1f} %" in notice
+    assert "(sufficiency and separation; race=a 33.2 %, race=b 50.0 %)" in notice
+    assert "where that of race=a is 14.9 %" in notice
     assert "predictive_parity/race/prediction" in notice
     assert "equalized_odds_difference/race/prediction" in notice
 
@@ -63,7 +63,7 @@ def test_gates_that_base_rates_set_against_each_other_are_named(audit_csv: Audit
 def test_a_rate_over_one_is_said_to_be_none(audit_csv: Audit) -> None:
     text = confusion(a=(80, 80, 20, 820), b=(80, 5, 10, 5))
     (notice,) = tied(audit_csv(text, spec(*TRIPLE)))
-    assert "would pass 100%, which no rate can" in notice
+    assert "would pass 100 %, which no rate can" in notice
 
 
 PARITY = {"metric": "demographic_parity_difference", "fail": LIMIT}
@@ -87,9 +87,9 @@ def test_independence_excludes_separation_and_sufficiency(
     text = confusion(a=(60, 30, 40, 171), b=(30, 15, 20, 35))
     (notice,) = tied(audit_csv(text, spec(PARITY, {"metric": other, "fail": LIMIT})))
     assert f"{rates} cannot all be equal" in notice
-    assert f"({criteria}; race=a 33.2%, race=b 50.0%)" in notice
-    assert f"the selection rate of race=b would be {float(needed):.1%}" in notice
-    assert f"where that of race=a is {90 / 301:.1%}" in notice
+    assert f"({criteria}; race=a 33.2 %, race=b 50.0 %)" in notice
+    assert f"the selection rate of race=b would be {100 * float(needed):.1f} %" in notice
+    assert f"where that of race=a is {9000 / 301:.1f} %" in notice
 
 
 def test_independence_has_its_exceptions_and_a_perfect_classifier_is_none(
@@ -181,7 +181,7 @@ def test_models_that_select_unequally_are_noticed(audit_csv: Audit) -> None:
     del read["columns"]["prediction"], read["columns"]["count"]
     one, two = ({"column": name, "positive": 1, "negative": 0} for name in ("p", "q"))
     read["columns"]["models"] = {"now": {"prediction": one}, "next": {"prediction": two}}
-    assert any("now 50.0%, next 75.0%" in one for one in audit_csv(text, read).notices)
+    assert any("now 50.0 %, next 75.0 %" in one for one in audit_csv(text, read).notices)
     read["columns"]["models"]["next"] = {"prediction": one}
     assert not any("equally many" in one for one in audit_csv(text, read).notices)
 

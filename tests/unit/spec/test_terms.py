@@ -80,7 +80,7 @@ def test_an_average_is_judged_exactly_and_lists_what_it_leaves_out() -> None:
     assert one.estimate.exact == exact
     (left,) = one.not_evaluated
     assert left.stratum == (("stratum", "z"),)
-    assert "33.3% of the weight" in left.reason
+    assert "33.3 % of the weight" in left.reason
     assert not left.blocks
 
 
@@ -323,7 +323,7 @@ def test_an_average_of_a_few_on_common_strata_is_no_answer() -> None:
     metric = {"metric": "selection_rate", "compare": "ratio", "given": "z", "average": "pooled"}
     one = judged(rows, {**metric, "fail": {"below": 0.8}}, count="n", strata=["z"])
     assert one.status is Status.INCONCLUSIVE
-    assert "100.0% of the people are in strata where one side is missing" in one.why
+    assert "100.0 % of the people are in strata where one side is missing" in one.why
 
 
 def test_strata_of_one_group_show_no_disparity() -> None:
@@ -425,7 +425,7 @@ def test_models_that_do_not_select_equally_many_are_told() -> None:
         columns = {"protected": ["g"], "models": both}
         return fairaudit.audit({"columns": columns, "metrics": ["selection_rate"]}, rows).notices
 
-    assert any("(u 50.0%, v 75.0%)" in text for text in notices("u", "v"))
+    assert any("(u 50.0 %, v 75.0 %)" in text for text in notices("u", "v"))
     assert not any("equally many" in text for text in notices("u", "w"))
 
 
