@@ -39,7 +39,7 @@ L = TypeVar("L", Limit, ReversalLimit)
 def leave_open(
     finding: Finding, reasons: Sequence[NotEvaluated], unless: Collection[Status]
 ) -> Finding:
-    """Adds reasons. If one blocks the check, its status is inconclusive, unless it is in `unless`."""
+    """Adds reasons. A blocking reason makes the status inconclusive, unless it is in `unless`."""
     finding = replace(finding, not_evaluated=(*finding.not_evaluated, *reasons))
     blocking = dict.fromkeys(item.reason for item in reasons if item.blocks)
     if not blocking or finding.status in unless:
@@ -53,9 +53,9 @@ def judge_subgroups(
 ) -> Finding | None:
     """The finding of a check on subgroups; None if all tested subgroups are waived.
 
-    A subgroup crosses a limit if it diverges by more than the limit. If a limit requires significance and
-    no significant subgroup crosses it, a failure becomes a warning, and a warning becomes a pass.
-    `list_unsearched` returns the reasons that block the check.
+    A subgroup crosses a limit if it diverges by more than the limit. If a limit requires
+    significance and no significant subgroup crosses it, a failure becomes a warning, and a warning
+    becomes a pass. `list_unsearched` returns the reasons that block the check.
     """
     tested, family = discovery.of(check.rate), discovery.reported.looked_at
     if not len(tested.p):
@@ -141,7 +141,7 @@ def list_without_outcome(evaluation: Evaluation, least: int | None) -> Iterator[
 def _weaken(
     status: Status, limit: Limit | ReversalLimit, *, is_proven: bool
 ) -> tuple[Status, EvidenceStatus]:
-    """The status and the evidence if a limit is crossed; the status is weaker unless `is_proven`."""
+    """The status and evidence if a limit is crossed; the status is weaker unless `is_proven`."""
     if is_proven:
         return status, EvidenceStatus.SUPPORTED if limit.significant else EvidenceStatus.UNASKED
     return status.in_doubt, EvidenceStatus.NOT_SIGNIFICANT
@@ -173,7 +173,7 @@ def _exclude_waived(tested: TestedSubgroups, numbers: Ints, waived: Collection[G
 
 
 def _find_farthest(tested: TestedSubgroups, numbers: Ints) -> int:
-    """The subgroup that diverges most; of equal divergences, the largest subgroup, then the first."""
+    """The subgroup that diverges most; of equal ones, the largest subgroup, then the first."""
     size = np.abs(tested.divergence[numbers])
     order = np.lexsort((numbers, -tested.entries.under[numbers], -size))
     return int(numbers[order[0]])

@@ -21,7 +21,7 @@ from fairaudit.metrics.group_metrics import TableValue
 
 Levels: TypeAlias = frozenset[tuple[str, str]]
 _Key: TypeAlias = tuple[str, Levels, Levels, bool]
-"""The part of the metric, the group, the stratum, and whether it is compared with the lowest group."""
+"""The part, the group, the stratum, and whether the group is compared with the lowest group."""
 _Values: TypeAlias = dict[tuple[str, bool], Floats]
 """The key is a part and whether groups are compared with the lowest; the values are [Z, G]."""
 
@@ -67,7 +67,7 @@ def _list_ends(value: TableValue) -> _Values:
 
 
 def _measure(evaluation: Evaluation) -> _Values | None:
-    """The values of groups for each part of a metric; a spread compares them with its highest or lowest."""
+    """The values of groups for each part of a metric; in a spread, for each end in `_ENDS`."""
     metric, whole, values = evaluation.metric, evaluation.table_value, evaluation.group_values
     if evaluation.by_group is not None:
         assert isinstance(metric, Disparity)

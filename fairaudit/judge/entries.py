@@ -179,7 +179,7 @@ def _explain_unknown_stratum(table: GroupTable, z: int) -> str:
 
 
 def _list_too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
-    """The entries of groups that have people but are too small to take part; reasons name the rate."""
+    """The groups that have people but are too small to take part; the reason names the rate."""
     table = evaluation.table
     for part in evaluation.leaves:
         rate = f"{part.group_values.metric.id}: " if part.group_values else ""
@@ -229,8 +229,8 @@ def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[Not
     """The strata that an average leaves out.
 
     The strata are unknown, have (almost) no weight, or have only one side of a comparison. If one
-    side is missing, the reason gives the share of the weight that is left out. A fit has no weights of strata,
-    so there is one reason for all people that it leaves out.
+    side is missing, the reason gives the share of the weight that is left out. A fit has no weights
+    of strata, so there is one reason for all people that it leaves out.
     """
     if evaluation.averaged is None and not table.known_strata.all():
         n, names = int(table.n[~table.known_strata].sum()), " or ".join(table.given)
@@ -261,7 +261,7 @@ def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[Not
 
 
 def _find_people(evaluation: Evaluation) -> Ints:
-    """The number of people [Z, W] in the smallest denominator of a value; in a spread, of all groups."""
+    """The number of people [Z, W] in the smallest denominator; a spread adds up all groups."""
     among = evaluation.takes_part
     counts = [leaf.group_values.n for leaf in evaluation.leaves if leaf.group_values is not None]
     if evaluation.table_value is not None:
@@ -331,7 +331,7 @@ def find_hidden_by_smoothing(
 
 
 def find_contradicted_draws(limit: Limit, evaluation: Evaluation) -> Iterator[NotEvaluated]:
-    """A group whose draws contradict its counted share, if the limit is crossed with counted shares.
+    """A group whose draws contradict its counted share, if the counted shares cross the limit.
 
     The share is outside all draws, and its binomial tail probability by the nearest draw is below
     0.001 (Bonferroni).
@@ -363,12 +363,12 @@ def find_contradicted_draws(limit: Limit, evaluation: Evaluation) -> Iterator[No
 def find_opposite_strata(
     limit: Limit, evaluation: Evaluation, evidence: Evidence
 ) -> Iterator[NotEvaluated]:
-    """The pairs of groups with gaps over the limit in both directions. The average hides these gaps.
+    """The pairs of groups whose average hides gaps over the limit in both directions.
 
     For example, the average over strata of +0.6 and -0.6 is 0. If the metric is a signed number of
-    one group, such as an error, the number is compared with its value at parity. A pair counts only if Gail
-    and Simon's test is significant, corrected for the number of pairs (Bonferroni). Otherwise
-    random differences in small strata would leave checks open.
+    one group, such as an error, the number is compared with its value at parity. A pair counts only
+    if Gail and Simon's test is significant, corrected for the number of pairs (Bonferroni).
+    Otherwise random differences in small strata would leave checks open.
     """
     for leaf in evaluation.leaves:
         metric, table = leaf.metric, leaf.strata
@@ -470,7 +470,7 @@ def _list_pairs(leaf: Evaluation, *, is_alone: bool) -> list[tuple[int, int]]:
 
 
 def _find_variance(*sides: tuple[GroupValues, Ints]) -> Floats | None:
-    """The variance of a value, or of the difference of two values, per stratum; None if unknown."""
+    """The variance of a value or of the difference of two values, per stratum; None if unknown."""
     is_of_means = all(values.binomial or values.deviation is not None for values, _ in sides)
     if is_of_means and len(sides) > 1:
         means, sizes, spreads = (

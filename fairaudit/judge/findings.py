@@ -86,8 +86,9 @@ class NotEvaluated(Frozen):
     """A group, stratum or value that a check could not judge, and the reason.
 
     If `blocks` is set, the check cannot be evaluated. `standing` is the rule that excludes the
-    group; None without a rule. `detail` contains the numbers of the group. `tells_people` is set if the reason
-    contains the number of people in a stratum, or the share of people who are not judged.
+    group; None without a rule. `detail` contains the numbers of the group. `tells_people` is set if
+    the reason contains the number of people in a stratum, or the share of people who are not
+    judged.
     """
 
     group: Group
@@ -136,12 +137,12 @@ class Earlier(Frozen):
 class Before(Frozen):
     """The result of a check in an earlier report, compared with the current finding.
 
-    The groups `decided_by` in `stratum` had the earlier deciding `value`. `own` is the earlier value
-    of the group (for a spread: of the stratum) that decides now; None if the earlier report does
-    not contain it. `worse_by` says how much farther beyond the limit the value is now than `own`;
-    None if it is undefined. `worse` are breaches that are new or farther beyond the limit, and
-    `own_worse` are their earlier values. `reversals` are new or stronger reversals. `between` are
-    the groups of the earlier spread if they are not the current ones.
+    The groups `decided_by` in `stratum` had the earlier deciding `value`. `own` is the earlier
+    value of the group (for a spread: of the stratum) that decides now; None if the earlier report
+    does not contain it. `worse_by` says how much farther beyond the limit the value is now than
+    `own`; None if it is undefined. `worse` are breaches that are new or farther beyond the limit,
+    and `own_worse` are their earlier values. `reversals` are new or stronger reversals. `between`
+    are the groups of the earlier spread if they are not the current ones.
     """
 
     earlier: Earlier

@@ -61,7 +61,7 @@ class LimitOutcome(Frozen):
 def apply_limits(
     fail: Limit | None, warn: Limit | None, entries: Sequence[JudgedValue], evidence: Evidence
 ) -> LimitOutcome:
-    """The result of the worst limit that is crossed with evidence, or else of the first in doubt."""
+    """The result of the worst limit crossed with evidence, or else of the first limit in doubt."""
     found, unproven = LimitOutcome(), False
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:

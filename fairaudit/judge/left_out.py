@@ -83,7 +83,7 @@ class LeftOutGroup(Frozen):
         return sum(part.people for part in self.reasons)
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
-        """The share left out for reasons except `but`, of people or of weight (the larger share)."""
+        """The share left out for reasons except `but`: of people or weight (the larger share)."""
         return _find_share(self.reasons, self.of_people, but)
 
     @property
@@ -183,7 +183,7 @@ class _Losses:
         }
 
     def name(self, reason: LeftOutReason, groups: Sequence[Group], both: Ints) -> Floats:
-        """Adds people and weights `both` [2, G] to their groups; returns the sum [2] over groups."""
+        """Adds people and weights `both` [2, G] to groups; returns the sum [2] over groups."""
         raised, of_group = _raise(both, self.threshold), self.of_groups[reason]
         for g in np.flatnonzero(raised[0]).tolist():
             of_group[groups[g]] = of_group.get(groups[g], 0) + raised[:, g]

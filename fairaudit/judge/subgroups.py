@@ -67,8 +67,8 @@ class SubgroupSearch(Frozen):
 class Everybody(Frozen):
     """The counts of all people for a rate, including people of unknown groups.
 
-    `over / under` is the rate of all people. `n` is the number of people whose label and prediction are known
-    (if the rate uses them). The size P(g) of Kearns et al. is a share of `n`.
+    `over / under` is the rate of all people. `n` is the number of people whose label and prediction
+    are known (if the rate uses them). The size P(g) of Kearns et al. is a share of `n`.
     """
 
     over: int
@@ -84,10 +84,11 @@ class Everybody(Frozen):
 class CountedSubgroups(Frozen, eq=False):
     """The subgroups of one rate as arrays [S], sorted by combination of columns, then by `keys`.
 
-    One place in the arrays is an entry. `slices` maps each combination of columns to its entries. A key is the number of a subgroup among all combinations of levels of its columns.
-    `too_small` is the number of subgroups in these combinations that are not entries because they
-    are too small. `unsearched` is the number of people in the denominator who are not in any entry;
-    for several cubes, it is an upper bound.
+    One place in the arrays is an entry. `slices` maps each combination of columns to its entries. A
+    key is the number of a subgroup among all combinations of levels of its columns. `too_small` is
+    the number of subgroups in these combinations that are not entries because they are too small.
+    `unsearched` is the number of people in the denominator who are not in any entry; for several
+    cubes, it is an upper bound.
     """
 
     rate: Rate
@@ -106,7 +107,7 @@ class CountedSubgroups(Frozen, eq=False):
         return sum(part.stop - part.start for part in places)
 
     def codes(self, names: Grouping, keys: Ints) -> tuple[Ints, ...]:
-        """For each column of `names`, the numbers of the levels of the subgroups with these keys."""
+        """For each column of `names`, the level numbers of the subgroups with these keys."""
         sizes = tuple(len(self.levels[name]) for name in names)
         return tuple(map(np.asarray, np.unravel_index(keys, sizes)))
 
@@ -171,7 +172,7 @@ def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[Coun
 
 
 class _Columns:
-    """The cells of a cube by the columns of a search; counts people in numerators and denominators."""
+    """The cells of a cube by the columns of a search, with numerators and denominators."""
 
     def __init__(self, cube: Cube, search: SubgroupSearch) -> None:
         self._cube = cube
@@ -208,7 +209,7 @@ class _Columns:
     def subgroups(
         self, names: Grouping, rates: Sequence[Rate]
     ) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Yields for each rate the keys in ascending order, the numerators, and the denominators, [S]."""
+        """Yields the keys in ascending order, the numerators and the denominators [S] per rate."""
         keys = [self._cube.key(name) for name in names]
         flat = np.zeros(len(self._cube.people), dtype=np.int64)
         known = np.ones(len(flat), dtype=np.bool_)
@@ -275,8 +276,8 @@ class Subgroup(Frozen):
 
     `divergence` is the rate of the subgroup minus `everybody`, the rate of all people, and [`low`,
     `high`] its interval. `p` is the p-value of the test against all other people, and `adjusted` is
-    `p` corrected for all subgroups of the search. `share` is the share of all people in the denominator who are in
-    the subgroup. `unfairness` is P(g)·|divergence| of Kearns et al.
+    `p` corrected for all subgroups of the search. `share` is the share of all people in the
+    denominator who are in the subgroup. `unfairness` is P(g)·|divergence| of Kearns et al.
     """
 
     group: Group
@@ -312,11 +313,12 @@ class Subgroup(Frozen):
 class SearchedRate(Frozen):
     """The results of a search by one rate.
 
-    `over / under` is the rate of everybody, and `n` is the number of people in `Everybody.n`. `looked_at` is the number of subgroups that were tested, `significant` the number of
-    significant subgroups, and `explained` the number of those that a larger group explains.
-    `listed` are the first significant subgroups that are not explained. `widest` is the subgroup
-    that diverges most and `unfairest` the one with the largest unfairness; both may not be
-    significant. At least `too_small` subgroups were not tested because they are too small.
+    `over / under` is the rate of everybody, and `n` is the number of people in `Everybody.n`.
+    `looked_at` is the number of subgroups that were tested, `significant` the number of significant
+    subgroups, and `explained` the number of those that a larger group explains. `listed` are the
+    first significant subgroups that are not explained. `widest` is the subgroup that diverges most
+    and `unfairest` the one with the largest unfairness; both may not be significant. At least
+    `too_small` subgroups were not tested because they are too small.
     """
 
     rate: str = field(name="metric")
@@ -410,7 +412,7 @@ def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery
 
 
 class TestedSubgroups(Frozen, eq=False, dict=True):
-    """All subgroups [S] of one rate, with p-values; `adjusted` is corrected for the whole search."""
+    """All subgroups [S] of one rate; `adjusted` is `p` corrected for the whole search."""
 
     entries: CountedSubgroups
     inference: Inference
@@ -430,7 +432,7 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         return own - Fraction(everybody.over, everybody.under)
 
     def find_intervals(self, entries: Ints) -> tuple[Floats, Floats]:
-        """The intervals of divergences: Newcombe's against all others, times the share of the others."""
+        """Intervals of divergences: Newcombe's against all others, times the share of others."""
         sample, others = _sample_with_others(self.entries, entries)
         low, high = gap_interval(*sample[:2], *others[:2], self.inference.alpha)
         rest, value = others.size / (sample.size + others.size), self.divergence[entries]

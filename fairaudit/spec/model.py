@@ -44,7 +44,7 @@ from fairaudit.spec.schema import Expected, Missing, MissingPolicy
 from fairaudit.spec.text import LocatedText
 
 RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
-"""Words with a meaning in a spec, which cannot be names of columns or models."""
+"""Words that have a meaning in a spec, so columns and models cannot have these names."""
 
 
 class MetricRequest(Frozen):
@@ -79,7 +79,7 @@ class MetricRequest(Frozen):
         return replace(self, metric=self.metric.per_class, terms=terms)
 
     def is_of(self, outcome: Outcome) -> bool:
-        """Whether it measures an outcome, or subtracts it from another outcome."""
+        """Whether the request measures an outcome, or subtracts the outcome from another."""
         return outcome.name in {self.of, self.against}
 
     def uses(self, requirement: Requirement) -> bool:
@@ -108,7 +108,7 @@ class MetricRequest(Frozen):
         return words if terms.at is None else {**words, "at": float(terms.at)}
 
     def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
-        """The options that apply to one of its rates, for the rows of this rate in a report."""
+        """The options that apply to one rate of the metric, for the rows of this rate in a report."""
         parameters = {*self.terms.parameters.as_texts()} - {*part.parameters}
         others = {"against", "aggregate", *parameters}
         return {name: value for name, value in self.options.items() if name not in others}
@@ -231,7 +231,7 @@ class Spec(Frozen):
 
     @property
     def side_outcomes(self) -> tuple[Outcome, ...]:
-        """The outcomes for tables of subgroups: those of their rates, and those that drop rows."""
+        """The outcomes for tables of subgroups: outcomes of their rates, and outcomes that drop rows."""
         if self.subgroups is None:
             return ()
         of = {self.subgroups.of}
@@ -282,7 +282,7 @@ class Spec(Frozen):
         ]
 
     def adds_score(self, outcome: Outcome) -> bool:
-        """Whether scores of an outcome are added up: a metric needs it, without a weight."""
+        """Whether scores of an outcome are added up: a metric needs sums, and people have no weight."""
         has_score = outcome.score is not None and self.weight is None
         return has_score and self.uses_for(outcome, Requirement.SCORE)
 
@@ -296,7 +296,7 @@ class Spec(Frozen):
     def smoothed(self) -> tuple[tuple[Outcome, Protected], ...]:
         """The outcomes whose rate is drawn as a curve, each with a numeric attribute (the x-axis).
 
-        Empty if small counts are hidden, because a point of the curve describes few people.
+        No curve is drawn if small counts are hidden, because its points describe few people.
         """
         if self.suppress_below is not None:
             return ()
