@@ -126,7 +126,7 @@ class CountedSubgroups(Frozen, eq=False):
         )
 
     def find(self, names: Grouping, keys: Ints) -> Ints:
-        """The entries of the subgroups with these keys by columns `names`; -1 if it is no entry."""
+        """The entries of the subgroups with these keys by columns `names`; -1 for other keys."""
         entries = self.slices.get(names, slice(0, 0))
         known = self.keys[entries]
         if not len(known):

@@ -275,7 +275,7 @@ def _read_dates(
 
 
 def _find_ambiguous(first: str, second: str) -> str | None:
-    """A text that means one date in the first format and another in the second; None without one."""
+    """A text that means different dates in both formats; None if such a text is not found."""
     first, second = first.replace("%e", "%d"), second.replace("%e", "%d")
     for day in (datetime(2003, 4, 5, tzinfo=UTC), datetime(2010, 11, 12, tzinfo=UTC)):
         text = day.strftime(first)

@@ -81,7 +81,7 @@ class Columns(Frozen):
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
-        """The outcomes by name. If two outcomes share a name, which is a fault, the first counts."""
+        """The outcomes by name; if two share a name (which is a fault), the first outcome."""
         outcomes: dict[str, Outcome] = {}
         for outcome in (self.label, *self.predictions, *self.numbers):
             if outcome is not None:
@@ -89,7 +89,7 @@ class Columns(Frozen):
         return outcomes
 
     def assume_positives(self, names: Collection[str]) -> Columns:
-        """The columns, where 1 is the positive value of named outcomes that declare no positive value."""
+        """The columns; 1 becomes the positive value of `names` that do not declare a value."""
 
         def assume(outcome: Outcome) -> Outcome:
             if outcome.name not in names or outcome.binary or not outcome.may_be_binary:

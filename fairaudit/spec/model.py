@@ -108,7 +108,7 @@ class MetricRequest(Frozen):
         return words if terms.at is None else {**words, "at": float(terms.at)}
 
     def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
-        """The options that apply to one rate of the metric, for the rows of this rate in a report."""
+        """The options that apply to one rate, for the rows of this rate in a report."""
         parameters = {*self.terms.parameters.as_texts()} - {*part.parameters}
         others = {"against", "aggregate", *parameters}
         return {name: value for name, value in self.options.items() if name not in others}
@@ -231,7 +231,7 @@ class Spec(Frozen):
 
     @property
     def side_outcomes(self) -> tuple[Outcome, ...]:
-        """The outcomes for tables of subgroups: outcomes of their rates, and outcomes that drop rows."""
+        """The outcomes for tables of subgroups: of their rates, and outcomes that drop rows."""
         if self.subgroups is None:
             return ()
         of = {self.subgroups.of}
@@ -282,7 +282,7 @@ class Spec(Frozen):
         ]
 
     def adds_score(self, outcome: Outcome) -> bool:
-        """Whether scores of an outcome are added up: a metric needs sums, and people have no weight."""
+        """Whether scores of an outcome are added up: a metric needs sums, without weights."""
         has_score = outcome.score is not None and self.weight is None
         return has_score and self.uses_for(outcome, Requirement.SCORE)
 
