@@ -50,7 +50,7 @@ def list_departures(evaluation: Evaluation, limit: Limit) -> tuple[Departure, ..
 
 
 def _list_signed(side: Evaluation) -> _Values | None:
-    """The signed values for one of two outcomes. A mean of rates has values for each rate."""
+    """The signed values of one outcome out of two. A mean of rates has values for each rate."""
     metric = side.metric
     if side.by_group is None or not isinstance(metric, Disparity):
         return _measure(side)

@@ -316,7 +316,7 @@ def count_left_out(
 def _make_part(
     reason: LeftOutReason, both: Floats, of_weight: float | None, of_groups: Mapping[Group, Floats]
 ) -> LeftOutPart:
-    """The part for one reason, with the groups of the people; `groups` is empty if the groups are unknown."""
+    """The people left out for a reason. Their `groups` are empty if the groups are unknown."""
     is_named = reason is not LeftOutReason.UNKNOWN_GROUP
     groups = sorted(filter(None, of_groups if is_named else ()), key=lambda g: -of_groups[g][0])
     weight = None if of_weight is None else float(both[1] / (of_weight or 1))

@@ -342,7 +342,7 @@ def _expand_groupings(value: object) -> object:
 
 
 def expand_reversal_limit(value: object) -> object:
-    """A limit as a mapping: `true` is a limit on any reversal, `false` is none, words are kinds."""
+    """A limit as a mapping: `true` means any reversal, `false` means no limit, a word is a kind."""
     if not isinstance(value, dict):
         name = read_text(value)
         if name == "false":
