@@ -87,8 +87,7 @@ class NotEvaluated(Frozen):
 
     If `blocks` is set, the check cannot be evaluated. `standing` is the rule that excludes the
     group; None without a rule. `detail` contains the numbers of the group. `tells_people` is set if
-    the reason contains the number of people in a stratum, or the share of people who are not
-    judged.
+    the reason contains the number of people in a stratum, or the share that is not judged.
     """
 
     group: Group

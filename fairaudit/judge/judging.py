@@ -194,12 +194,12 @@ def judge(
     doubts: Sequence[NotEvaluated] = (),
     failing: Collection[Status] = (Status.FAIL,),
 ) -> Finding:
-    """The finding of a check on an evaluated metric.
+    """The finding of a check. Without `evidence`, the tests of the check are a separate family.
 
-    Without `evidence`, the tests of the check are a separate family. `left_out` are groups in the
-    data but not in the evaluation. `doubts` are reasons why the whole check cannot be evaluated.
-    For any setting of `undefined`, a check that does not fail is inconclusive if the evidence for a
-    value over its limit is unavailable, or if it has doubts and its status is not in `failing`.
+    `left_out` are groups in the data but not in the evaluation. `doubts` are reasons not to judge
+    the check. Whatever `undefined` says, a check that does not fail is inconclusive if it has
+    doubts and its status is not `failing`, or if evidence for a value over its limit is
+    unavailable.
     """
     limit = check.fail or check.warn
     assert limit is not None, f"{check.id} has no limit"

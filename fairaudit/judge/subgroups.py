@@ -84,11 +84,11 @@ class Everybody(Frozen):
 class CountedSubgroups(Frozen, eq=False):
     """The subgroups of one rate as arrays [S], sorted by combination of columns, then by `keys`.
 
-    One place in the arrays is an entry. `slices` maps each combination of columns to its entries. A
-    key is the number of a subgroup among all combinations of levels of its columns. `too_small` is
-    the number of subgroups in these combinations that are not entries because they are too small.
-    `unsearched` is the number of people in the denominator who are not in any entry; for several
-    cubes, it is an upper bound.
+    One place in the arrays is an entry. `slices` maps each combination of columns to a range of
+    entries. A key is the number of a subgroup among all combinations of levels of its columns.
+    `too_small` is the number of subgroups in these combinations that are not entries because they
+    are too small. `unsearched` is the number of people in the denominator who are not in any entry;
+    for several cubes, it is an upper bound.
     """
 
     rate: Rate
@@ -313,12 +313,12 @@ class Subgroup(Frozen):
 class SearchedRate(Frozen):
     """The results of a search by one rate.
 
-    `over / under` is the rate of everybody, and `n` is the number of people in `Everybody.n`.
-    `looked_at` is the number of subgroups that were tested, `significant` the number of significant
-    subgroups, and `explained` the number of those that a larger group explains. `listed` are the
-    first significant subgroups that are not explained. `widest` is the subgroup that diverges most
-    and `unfairest` the one with the largest unfairness; both may not be significant. At least
-    `too_small` subgroups were not tested because they are too small.
+    `over / under` is the rate of everybody, and `n` is the number of people that the unfairness
+    refers to. `looked_at` is the number of subgroups that were tested, `significant` the number of
+    significant subgroups, and `explained` the number of those that a larger group explains.
+    `listed` are the first significant subgroups that are not explained. `widest` is the subgroup
+    that diverges most and `unfairest` the one with the largest unfairness; both may not be
+    significant. At least `too_small` subgroups were not tested because they are too small.
     """
 
     rate: str = field(name="metric")

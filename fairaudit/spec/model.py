@@ -50,9 +50,9 @@ RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
 class MetricRequest(Frozen):
     """A metric to report: its outcome, groupings and strata.
 
-    `terms` has the reference as the spec writes it, `references` the resolved reference of each
-    grouping, and `declared` the reference that the columns declare, even if the metric does not use
-    it. `class_text` and `stratum_texts` are the positive class and the strata with a weight, as the
+    `terms` has the reference as the spec writes it. `references` has the resolved reference of each
+    grouping. `declared` is the reference that the columns declare, even if the metric ignores it.
+    `class_text` and `stratum_texts` are the positive class and the strata with a weight, as the
     spec writes them.
     """
 
@@ -123,8 +123,8 @@ class Spec(Frozen):
     the stages of a process, in order. `may_repeat_files` allows files with identical content.
     `pooled` is the stratum whose small levels `--for-each` audits together. `is_level` is True if
     the filter selects a level of `--for-each`. `references` are the levels that entries name as
-    references, each with the attributes that may have this level. `places` are the places in the
-    spec of each column name.
+    references, each with the attributes that may have this level. `places` maps each column
+    name to its places in the spec.
     """
 
     path: str
