@@ -196,10 +196,9 @@ def judge(
 ) -> Finding:
     """The finding of a check. Without `evidence`, the tests of the check are a separate family.
 
-    `left_out` are groups in the data but not in the evaluation. `doubts` are reasons not to judge
-    the check. Whatever `undefined` says, a check that does not fail is inconclusive if it has
-    doubts and its status is not `failing`, or if evidence for a value over its limit is
-    unavailable.
+    `left_out` are groups in the data but not in the evaluation. `doubts` say why the check cannot
+    be evaluated. For any `undefined`, a check that does not fail is inconclusive if it has doubts
+    and its status is not `failing`, or if required evidence for a value over a limit is missing.
     """
     limit = check.fail or check.warn
     assert limit is not None, f"{check.id} has no limit"
