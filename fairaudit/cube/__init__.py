@@ -188,6 +188,11 @@ class Cube(Frozen, eq=False, dict=True):
         inside, own, wide = layout.inside, self.codes[:, layout.columns[0]], self.possible
         people = inside.add(self.people)
         squares = self.squares and inside.add_sum(self.squares)
+        clusters = None
+        if self.clusters is not None:
+            place = np.full(len(self.codes), -1, dtype=np.int64)
+            place[inside.marks] = inside.place
+            clusters = ClusteredTable(self.clusters, place, inside.shape)
         return GroupTable(
             by=by,
             given=given,
@@ -214,7 +219,7 @@ class Cube(Frozen, eq=False, dict=True):
             ungrouped=layout.count_outside(self, np.any(own == NO_LEVEL, axis=1)),
             possible=None if wide is None else layout.count_outside(wide, wide.people > 0),
             pairs=layout.count_pairs(against),
-            clusters=layout.place_clusters(),
+            clusters=clusters,
             masked=self.masked,
         )
 
@@ -400,13 +405,6 @@ class _TableLayout(Frozen, eq=False):
         size = int(np.prod(self.inside.shape)) * classes
         counts = add_up(mass, self.inside.place * classes + q, size)
         return Pairs(np.moveaxis(counts.reshape(*self.inside.shape, classes), -1, 3), positive)
-
-    def place_clusters(self) -> ClusteredTable | None:
-        if self.cube.clusters is None:
-            return None
-        place = np.full(len(self.cube.codes), -1, dtype=np.int64)
-        place[self.inside.marks] = self.inside.place
-        return ClusteredTable(self.cube.clusters, place, self.inside.shape)
 
 
 __all__ = [

@@ -39,7 +39,7 @@ L = TypeVar("L", Limit, ReversalLimit)
 def leave_open(
     finding: Finding, reasons: Sequence[NotEvaluated], unless: Collection[Status]
 ) -> Finding:
-    """Adds reasons; if one blocks, the finding is inconclusive unless its status is in `unless`."""
+    """Adds reasons. A blocking reason makes the status inconclusive, unless it is in `unless`."""
     finding = replace(finding, not_evaluated=(*finding.not_evaluated, *reasons))
     blocking = dict.fromkeys(item.reason for item in reasons if item.blocks)
     if not blocking or finding.status in unless:
@@ -51,11 +51,11 @@ def leave_open(
 def judge_subgroups(
     check: SubgroupCheck, discovery: Discovery, waived: Collection[Group]
 ) -> Finding | None:
-    """The finding of a check on subgroups; None if all of them are waived.
+    """The finding of a check on subgroups; None if all tested subgroups are waived.
 
-    A subgroup crosses a limit if it diverges by more. If a limit requires significance and no
-    significant subgroup crosses it, a failure becomes a warning, and a warning becomes a pass.
-    `list_unsearched` returns the reasons that block the check.
+    A subgroup crosses a limit if it diverges by more than the limit. If a limit requires
+    significance and no significant subgroup crosses it, a failure becomes a warning, and a warning
+    becomes a pass. `list_unsearched` returns the reasons that block the check.
     """
     tested, family = discovery.of(check.rate), discovery.reported.looked_at
     if not len(tested.p):
@@ -101,7 +101,7 @@ def judge_subgroups(
 
 
 def list_unsearched(check: SubgroupCheck, discovery: Discovery) -> Iterator[NotEvaluated]:
-    """The subgroups that a search does not cover, with the reasons; some block the check."""
+    """The reasons why a search does not cover some subgroups; some reasons block the check."""
     entries, search = discovery.of(check.rate).entries, discovery.reported
     least, total = f"min_size = {search.min_size:,}", entries.everybody.under
     if not len(entries.keys):
@@ -141,7 +141,7 @@ def list_without_outcome(evaluation: Evaluation, least: int | None) -> Iterator[
 def _weaken(
     status: Status, limit: Limit | ReversalLimit, *, is_proven: bool
 ) -> tuple[Status, EvidenceStatus]:
-    """The status and the evidence of a crossed limit; without `is_proven`, the status is weaker."""
+    """The status and evidence if a limit is crossed; the status is weaker unless `is_proven`."""
     if is_proven:
         return status, EvidenceStatus.SUPPORTED if limit.significant else EvidenceStatus.UNASKED
     return status.in_doubt, EvidenceStatus.NOT_SIGNIFICANT
@@ -173,7 +173,7 @@ def _exclude_waived(tested: TestedSubgroups, numbers: Ints, waived: Collection[G
 
 
 def _find_farthest(tested: TestedSubgroups, numbers: Ints) -> int:
-    """The subgroup that diverges most; among equals the largest, then the first."""
+    """The subgroup that diverges most; of equal ones, the largest subgroup, then the first."""
     size = np.abs(tested.divergence[numbers])
     order = np.lexsort((numbers, -tested.entries.under[numbers], -size))
     return int(numbers[order[0]])
@@ -182,7 +182,7 @@ def _find_farthest(tested: TestedSubgroups, numbers: Ints) -> int:
 def _add_deciding_subgroup(
     finding: Finding, tested: TestedSubgroups, number: int, family: int
 ) -> Finding:
-    """The finding with the deciding subgroup. Its value is the size of the divergence."""
+    """The finding with the deciding subgroup; the value is the absolute value of its divergence."""
     chosen = tested.describe(number)
     low, high = chosen.ends
     correction = tested.inference.correction.words
@@ -203,11 +203,11 @@ def _add_deciding_subgroup(
 def judge_reversals(
     check: ReversalCheck, scanned: ScanResult, failing: Collection[Status]
 ) -> Finding:
-    """The finding of a check on reversals. A limit is crossed by its kind and by stronger kinds.
+    """The finding of a check on reversals. Reversals of its kind or a stronger kind cross a limit.
 
     If a limit requires significance and only reversals that are not significant cross it, the
     status is a warning instead of a failure, or a pass instead of a warning. The check is blocked
-    if no pair of groups was compared for some columns, or if another part of the scope was skipped.
+    if no pair of groups was compared for some columns, or if other parts of the scope were skipped.
     """
     reversals = [
         reversal

@@ -1,6 +1,6 @@
-"""Departures: all groups over the limit of a check, although only the farthest group decides it.
+"""Departures: all groups over the limit of a check; only the farthest group decides its status.
 
-A baseline and `compare` use them to find groups that are newly or farther over the limit.
+A baseline and `compare` use departures to find groups that are newly or farther over the limit.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Levels: TypeAlias = frozenset[tuple[str, str]]
 _Key: TypeAlias = tuple[str, Levels, Levels, bool]
 """The part, the group, the stratum, and whether the group is compared with the lowest group."""
 _Values: TypeAlias = dict[tuple[str, bool], Floats]
-"""The values of groups [Z, G], by part and whether groups are compared with the lowest group."""
+"""The key is a part and whether groups are compared with the lowest; the values are [Z, G]."""
 
 _ENDS = {Better.HIGHER: (False,), Better.LOWER: (True,), Better.NEITHER: (False, True)}
 _ROUNDING = 1e-12
 
 
 def list_departures(evaluation: Evaluation, limit: Limit) -> tuple[Departure, ...] | None:
-    """The groups over a limit by each part of a metric; None if the metric has no value per group.
+    """The groups over a limit in each part of a metric; None if the metric has no value per group.
 
     A part is a rate or a class of the metric. In a spread each group is compared with the best
     group, or with both the highest and the lowest group if neither direction is better.
@@ -50,7 +50,7 @@ def list_departures(evaluation: Evaluation, limit: Limit) -> tuple[Departure, ..
 
 
 def _list_signed(side: Evaluation) -> _Values | None:
-    """The signed values of one outcome of two; for a mean of rates, the values of each rate."""
+    """The signed values of one outcome out of two. A mean of rates has values for each rate."""
     metric = side.metric
     if side.by_group is None or not isinstance(metric, Disparity):
         return _measure(side)
@@ -67,7 +67,7 @@ def _list_ends(value: TableValue) -> _Values:
 
 
 def _measure(evaluation: Evaluation) -> _Values | None:
-    """The value of each group by part of a metric; in a spread, compared with each end in use."""
+    """The values of groups for each part of a metric; in a spread, for each end in `_ENDS`."""
     metric, whole, values = evaluation.metric, evaluation.table_value, evaluation.group_values
     if evaluation.by_group is not None:
         assert isinstance(metric, Disparity)
@@ -106,7 +106,7 @@ def _measure(evaluation: Evaluation) -> _Values | None:
 
 
 def index_departures(finding: Finding) -> dict[_Key, Departure]:
-    """The groups over the limit of a check, except groups that a waiver covers."""
+    """The departures by key, except departures of groups that a waiver covers."""
     waived = [frozenset(waiver.group) for waiver in finding.waived if waiver.group]
     return {
         (row.part, frozenset(row.group), frozenset(row.stratum), row.ahead): row
@@ -118,9 +118,9 @@ def index_departures(finding: Finding) -> dict[_Key, Departure]:
 def find_fallen(
     before: Finding, now: Finding, tolerance: float
 ) -> dict[Departure, float | None] | None:
-    """The groups that are newly or farther over the limit of a check, with their earlier values.
+    """Groups that are newly or farther over the limit, with the earlier value (None if it is new).
 
-    The result is None if a finding has no departures. Groups that a waiver covered before are new.
+    The result is None if a finding has no departures. A group that a waiver covered before is new.
     """
     limit = now.check.fail
     if before.departures is None or now.departures is None or not isinstance(limit, Limit):

@@ -1,4 +1,4 @@
-"""Values that a check judges; values, groups and strata that it cannot judge, with the reasons."""
+"""The values that a check judges, and the reasons why it cannot judge other values or groups."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _MOST_OFF = 0.5
 """If more than this share of the people is not compared, a value cannot be judged."""
 
 _IMPOSSIBLE = 0.001
-"""A share is impossible under draws if its probability is below this."""
+"""A share is impossible under draws if its probability is less than this number."""
 
 _ONE_ERROR = float(distributions.normal_two_sided(np.ones(1))[0])
 """The α of an interval that extends by one standard error on each side."""
@@ -151,8 +151,8 @@ def _list_groups_left_out(check: Check, evaluation: Evaluation) -> Iterator[NotE
 def _explain_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
     """The reason why a stratum has no comparison; None if it has a comparison.
 
-    Either the stratum has only one group, or the named reference is missing, which blocks the
-    check. If a rule excludes the reference, the result is None, because each value has that reason.
+    Either the stratum has only one group, or the named reference is missing. A missing reference
+    blocks the check. If a rule excludes the reference, each value has that reason, so this is None.
     """
     table, terms = evaluation.table, evaluation.terms
     if isinstance(evaluation.metric, GroupMetric):
@@ -229,9 +229,9 @@ def mark_underweighted(evaluation: Evaluation, table: GroupTable) -> Marks:
 def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:
     """The strata that an average leaves out.
 
-    They are unknown, have (almost) no weight, or have only one side of a comparison. In the last
-    case, the reason gives the share of the weight that is left out. A fit has no weights of strata,
-    so there is one reason for all people that it leaves out.
+    The strata are unknown, have (almost) no weight, or have only one side of a comparison. If one
+    side is missing, the reason gives the share of the weight that is left out. A fit has no weights
+    of strata, so there is one reason for all people that it leaves out.
     """
     if evaluation.averaged is None and not table.known_strata.all():
         n, names = int(table.n[~table.known_strata].sum()), " or ".join(table.given)
@@ -263,7 +263,7 @@ def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[Not
 
 
 def _find_people(evaluation: Evaluation) -> Ints:
-    """The people in the smallest denominator of each value, [Z, W]; a spread counts all groups."""
+    """The number of people [Z, W] in the smallest denominator; a spread adds up all groups."""
     among = evaluation.takes_part
     counts = [leaf.group_values.n for leaf in evaluation.leaves if leaf.group_values is not None]
     if evaluation.table_value is not None:
@@ -311,8 +311,8 @@ def find_hidden_by_smoothing(
 ) -> Iterator[NotEvaluated]:
     """The strata where pseudo-counts hide a value that is significantly over the limit.
 
-    The purpose of pseudo-counts is to avoid infinite values. So an infinite value without them is
-    reported only if a group has fewer people than pseudo-counts.
+    The purpose of pseudo-counts is to avoid infinite values. So a value that is infinite without
+    pseudo-counts is reported only if a group has fewer people than pseudo-counts.
     """
     table = evaluation.table
     pseudo = evaluation.terms.parameters.per_outcome(len(table.classes)) * len(table.classes)
@@ -333,9 +333,10 @@ def find_hidden_by_smoothing(
 
 
 def find_contradicted_draws(limit: Limit, evaluation: Evaluation) -> Iterator[NotEvaluated]:
-    """The group that crosses the limit by its counted share, which its draws make impossible.
+    """A group whose draws contradict its counted share, if the counted shares cross the limit.
 
-    The share is outside all draws; its binomial tail by the nearest is below 0.001 (Bonferroni).
+    The share is outside all draws, and its binomial tail probability by the nearest draw is below
+    0.001 (Bonferroni).
     """
     table, draws, metric = evaluation.table, evaluation.table.draws, evaluation.metric
     if draws is None or len(evaluation.value) != 1 or not isinstance(metric, TableMetric):
@@ -365,12 +366,12 @@ def find_contradicted_draws(limit: Limit, evaluation: Evaluation) -> Iterator[No
 def find_opposite_strata(
     limit: Limit, evaluation: Evaluation, evidence: Evidence
 ) -> Iterator[NotEvaluated]:
-    """The pairs of groups with gaps over the limit in both directions, which the average hides.
+    """The pairs of groups whose average hides gaps over the limit in both directions.
 
     For example, the average over strata of +0.6 and -0.6 is 0. If the metric is a signed number of
-    one group, such as an error, it is compared with its value at parity. A pair counts only if Gail
-    and Simon's test is significant, corrected for the number of pairs (Bonferroni). Otherwise
-    random differences in small strata would leave checks open.
+    one group, such as an error, the number is compared with its value at parity. A pair counts only
+    if Gail and Simon's test is significant, corrected for the number of pairs (Bonferroni).
+    Otherwise random differences in small strata would leave checks open.
     """
     for leaf in evaluation.leaves:
         metric, table = leaf.metric, leaf.strata
@@ -441,7 +442,7 @@ def _describe_turn(
 
 
 def explain_unsearched(check: Check) -> str:
-    """The reason why a check is not searched within levels of other columns; "" if it is."""
+    """Why a check is not searched within levels of other columns; "" if it is searched."""
     needs = {Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.FEATURES}
     if check.against:
         return "the check is on a change between two outcomes"
@@ -472,7 +473,7 @@ def _list_pairs(leaf: Evaluation, *, is_alone: bool) -> list[tuple[int, int]]:
 
 
 def _find_variance(*sides: tuple[GroupValues, Ints]) -> Floats | None:
-    """The variance of a value, or of a difference of two, in each stratum; None if unknown."""
+    """The variance of a value or of the difference of two values, per stratum; None if unknown."""
     is_of_means = all(values.binomial or values.deviation is not None for values, _ in sides)
     if is_of_means and len(sides) > 1:
         means, sizes, spreads = (
@@ -493,7 +494,7 @@ def _mark_beyond(
 ) -> Marks:
     """Marks the strata where two rates [Z] differ by more than the limit, in any direction.
 
-    Two rates are not enough to compute a contrast, so it comes from the group `g` of `within`.
+    Two rates are not enough to compute a contrast, so it is the value of group `g` in `within`.
     """
     ways = [(r, q), (2 * q - r, q) if metric.comparison.one_sided else (q, r)]
     if within.spread:
@@ -513,7 +514,7 @@ def find_cancelling_parts(
     """The values that are within a limit because their two parts cancel each other.
 
     For example, a gap of 0.5 against women minus a gap of 0.5 against men is 0, although the
-    outcomes differ by 1.0. The mean of the differences 0.4 and -0.4 is 0, too. If the limit
+    gaps differ by 1.0. The mean of the differences 0.4 and -0.4 is 0, too. If the limit
     requires evidence, these values do not block the check.
     """
     metric, whole = evaluation.metric, evaluation.table_value

@@ -37,10 +37,10 @@ MOST_EXACT = 1000
 
 @declare_subjects(row="group stratum value exact between backing lower")
 class Breach(Frozen):
-    """A value beyond the limit, with its group (for a spread: no group) and its stratum.
+    """A value beyond the limit, with its stratum and its group (a spread has no group).
 
     `backing` says whether the value has the required evidence. `between` contains the group, or
-    both groups of a spread. `lower` is set if the value is the size of a negative difference.
+    both groups of a spread. `lower` is set if the signed value is negative.
     """
 
     group: Group
@@ -64,9 +64,9 @@ class Breach(Frozen):
 
 @declare_subjects(row="part group stratum value ahead")
 class Departure(Frozen):
-    """A group over the limit of a check by one part of the metric, which may not decide the check.
+    """A group over a limit in one part of the metric. It does not necessarily decide the check.
 
-    In a spread, it is compared with the lowest group if `ahead`, otherwise with the highest group.
+    In a spread, `ahead` groups are compared with the lowest group, others with the highest group.
     """
 
     part: str
@@ -86,8 +86,8 @@ class NotEvaluated(Frozen):
     """A group, stratum or value that a check could not judge, and the reason.
 
     If `blocks` is set, the check cannot be evaluated. `standing` is the rule that excludes the
-    group, or None; `detail` contains the numbers of the group. `tells_people` is set if the reason
-    contains the number of people in a stratum, or the share of people who are not judged.
+    group; None without a rule. `detail` contains the numbers of the group. `tells_people` is set if
+    the reason contains the number of people in a stratum, or the share that is not judged.
     """
 
     group: Group
@@ -101,7 +101,7 @@ class NotEvaluated(Frozen):
 
 @declare_subjects(nobody="group reason approved_by expires", row="crossed", hidden={"crossed": ()})
 class Waived(Frozen):
-    """A waiver that was applied to a check: group (() is everybody), reason, approver, expiry."""
+    """A waiver that was applied to a check; `group` is () if the waiver is for everybody."""
 
     group: Group
     reason: str
@@ -112,7 +112,7 @@ class Waived(Frozen):
 
 @declare_subjects(nobody="path created days tolerance")
 class Earlier(Frozen):
-    """An earlier report that a check is compared with: path, age in days, and the tolerance."""
+    """An earlier report that a check is compared with, its age in `days`, and the tolerance."""
 
     path: str | None
     created: str
@@ -136,12 +136,12 @@ class Earlier(Frozen):
 class Before(Frozen):
     """The result of a check in an earlier report, compared with the current finding.
 
-    `value` was the deciding value, of the groups `decided_by` in `stratum`. `own` is the earlier
+    The groups `decided_by` in `stratum` had the earlier deciding `value`. `own` is the earlier
     value of the group (for a spread: of the stratum) that decides now; None if the earlier report
-    does not contain it. `worse_by` is the distance by which this value is now farther beyond the
-    limit; None if undefined. `worse` are breaches that are new or farther beyond the limit, and
-    `own_worse` are their earlier values. `reversals` are new or stronger reversals. `between` are
-    the groups of the earlier spread if they are not the current ones.
+    does not contain it. `worse_by` says how much farther beyond the limit the value is now than
+    `own`; None if it is undefined. `worse` are breaches that are new or farther beyond the limit,
+    and `own_worse` are their earlier values. `reversals` are new or stronger reversals. `between`
+    are the groups of the earlier spread if they are not the current ones.
     """
 
     earlier: Earlier
@@ -162,7 +162,7 @@ class Before(Frozen):
             yield Unreadable("is not one for each", "own_worse")
 
     def is_decided_alike(self, finding: Finding) -> bool:
-        """Whether the same groups in the same stratum decided in both results."""
+        """Whether the same groups in the same stratum decided the status in both results."""
         now = [group for group in (finding.first, finding.second) if group]
         deciders = [{frozenset(group) for group in groups} for groups in (self.decided_by, now)]
         return deciders[0] == deciders[1] and frozenset(self.stratum) == frozenset(finding.stratum)
@@ -242,7 +242,7 @@ class Finding(Frozen):
         return f"Finding({self.status}: {self.check.id}{number}{limit}{pair and ', of ' + pair})"
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """Yields contradictions of the exact value, the limit, or `practice` without two sides."""
+        """Yields contradictions in the exact value, the limit, the estimate, or `practice`."""
         check = self.check
         exact = None if self.estimate is None else self.estimate.exact
         if exact is not None and not math.isclose(exact, self.value or 0.0, abs_tol=1e-12):
@@ -297,7 +297,7 @@ class Finding(Frozen):
 
     @property
     def value(self) -> float | None:
-        """The deciding value; None without a value, or if it is suppressed."""
+        """The deciding value; None if the check has no value, or if the value is suppressed."""
         return None if self.estimate is None else self.estimate.known_value
 
     @property
@@ -312,12 +312,12 @@ class Finding(Frozen):
 
     @property
     def p(self) -> float | None:
-        """The p-value of the test of no disparity, not corrected; None without a test."""
+        """The uncorrected p-value of the test of no disparity; None without a test."""
         tested = None if self.estimate is None else self.estimate.significance
         return None if tested is None else tested.p
 
     @property
     def adjusted_p(self) -> float | None:
-        """The p-value corrected for all tests of the family; `significant` limits use it."""
+        """The p-value, corrected for all tests of the family. Limits with `significant` use it."""
         tested = None if self.estimate is None else self.estimate.significance
         return None if tested is None else tested.adjusted

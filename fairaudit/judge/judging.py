@@ -43,10 +43,10 @@ from fairaudit.metrics.terms import INCLUDING_GROUP, Minimum
 class LimitOutcome(Frozen):
     """The status that follows from the limits of a check, and the values that cause it.
 
-    `limit` decides; None if all values pass. `breaches` are all values beyond it, with their
-    evidence. `deciding` are the values that determine the status, and `backing` is their evidence.
-    `untested` values lack evidence because it is unavailable. `unproven` is set if values are
-    beyond a limit, but all of them lack the evidence that it requires.
+    `limit` is the limit that decides the status; None if all values pass. `breaches` are all values
+    beyond `limit`, with their evidence. `deciding` are the values that determine the status, and
+    `backing` is their evidence. For `untested` values, the required evidence is unavailable.
+    `unproven` is set if values are beyond a limit, but all lack the evidence that it requires.
     """
 
     status: Status = Status.PASS
@@ -61,7 +61,7 @@ class LimitOutcome(Frozen):
 def apply_limits(
     fail: Limit | None, warn: Limit | None, entries: Sequence[JudgedValue], evidence: Evidence
 ) -> LimitOutcome:
-    """The result of the worst limit crossed with evidence; else of the first limit in doubt."""
+    """The result of the worst limit crossed with evidence, or else of the first limit in doubt."""
     found, unproven = LimitOutcome(), False
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:
@@ -173,7 +173,7 @@ def explain_untested(
 
 
 def farthest(entries: Sequence[JudgedValue], limit: Limit) -> JudgedValue | None:
-    """The value farthest beyond the limit; of equal values, that of most people, or the first."""
+    """The value farthest beyond the limit; of equal values, the one with most people."""
     if not entries:
         return None
     excess = limit.find_excess(np.array([entry.value for entry in entries]))
@@ -194,12 +194,11 @@ def judge(
     doubts: Sequence[NotEvaluated] = (),
     failing: Collection[Status] = (Status.FAIL,),
 ) -> Finding:
-    """The finding of a check on an evaluated metric.
+    """The finding of a check. Without `evidence`, the tests of the check are a separate family.
 
-    Without `evidence`, the tests of the check are a separate family. `left_out` are groups that the
-    data contains and the evaluation does not. `doubts` are reasons why the whole check cannot be
-    evaluated. A doubt, or a value over its limit whose required evidence is unavailable, makes the
-    check inconclusive for any setting of `undefined`. A doubt does not change a `failing` status.
+    `left_out` are groups in the data but not in the evaluation. `doubts` say why the check cannot
+    be evaluated. For any `undefined`, a check that does not fail is inconclusive if it has doubts
+    and its status is not `failing`, or if required evidence for a value over a limit is missing.
     """
     limit = check.fail or check.warn
     assert limit is not None, f"{check.id} has no limit"
@@ -299,7 +298,7 @@ def _status_of_gaps(
 
 
 def status_of_unevaluated(finding: Finding) -> Status:
-    """The status that a finding has only because of values that could not be evaluated."""
+    """The status that follows only from the values that could not be evaluated."""
     if not isinstance(finding.check, Check):
         is_open = any(item.blocks for item in finding.not_evaluated)
         return Status.INCONCLUSIVE if is_open else Status.PASS
@@ -398,7 +397,7 @@ def doubt_left_out(
     """The reason why a check cannot be evaluated if it leaves out too many people or groups.
 
     Half of the people of a judged group, or more than half of all people, are too many, unless the
-    spec accepts more. People of unknown outcome do not count if bounds show a certain status.
+    spec accepts more. People of unknown outcome do not count if bounds prove the status.
     """
     proven = missing is not None and missing.low is not None and not missing.turns
     but, accepted = LeftOutReason.UNKNOWN_OUTCOME if proven else None, check.accept_left_out
@@ -417,7 +416,7 @@ def doubt_left_out(
 
 
 def _add_people_affected(finding: Finding, evaluation: Evaluation, family: int) -> Finding:
-    """The finding with its gap as a number of people; a pass also gets its detectable gap."""
+    """Adds the gap as a number of people; if the check passes, also the smallest detectable gap."""
     metric, limit = evaluation.metric, finding.limit
     if not compares_shares(finding, evaluation) or not isinstance(limit, Limit):
         return finding
@@ -457,7 +456,7 @@ def _find_better(evaluation: Evaluation, part: int = 0) -> Better:
 
 
 def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> AllowedGap | None:
-    """The gap that the crossed bound allows between two rates; None if no bound is crossed."""
+    """The gap between two rates that the crossed bound allows; None if no such gap exists."""
     comparison = metric.comparison
     if comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO} or not comparison.rational:
         return None

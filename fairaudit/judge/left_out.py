@@ -57,10 +57,10 @@ MISSING = frozenset({
 
 @declare_subjects(never="reason people groups weight")
 class LeftOutPart(Frozen):
-    """The people left out for a reason, and their `groups` in descending order of people.
+    """The people left out for a reason, and their `groups`, largest number of people first.
 
-    `weight` is their share of the weight of all people of the check; in a `LeftOutGroup`, their
-    share of the weight of the group. It is None without weights.
+    `weight` is the share of these people in the weight of all people of the check; in a
+    `LeftOutGroup`, in the weight of the group. It is None without weights.
     """
 
     reason: LeftOutReason
@@ -71,7 +71,7 @@ class LeftOutPart(Frozen):
 
 @declare_subjects(never="group of_people reasons")
 class LeftOutGroup(Frozen):
-    """A judged group that loses people: the number of all its people, and the people left out."""
+    """A judged group that loses people; `of_people` is the number of all people of the group."""
 
     group: Group
     of_people: int
@@ -83,7 +83,7 @@ class LeftOutGroup(Frozen):
         return sum(part.people for part in self.reasons)
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
-        """The share of its people or its weight (the larger) left out for reasons except `but`."""
+        """The share left out for reasons except `but`: of people or weight (the larger share)."""
         return _find_share(self.reasons, self.of_people, but)
 
     @property
@@ -126,7 +126,7 @@ class LeftOutPeople(Frozen):
         return max(_find_share(self.reasons, self.of_people, but), groups)
 
     def find_loser(self, share: Fraction, but: LeftOutReason | None = None) -> LeftOutGroup | None:
-        """The judged group that loses the largest share, if this is at least `share`."""
+        """The judged group that loses the largest share; None if it loses less than `share`."""
         losers = [group for group in self.by_group if group.find_share(but) >= share]
         return max(losers, key=lambda group: group.find_share(but), default=None)
 
@@ -162,7 +162,7 @@ def _add_weights(reasons: Iterable[LeftOutPart]) -> float | None:
 
 
 class Outsiders(NamedTuple):
-    """People whom one rule removes from the audit, as one group and by the groups of a check."""
+    """People whom one rule removes from the audit: a table as one group, and a table by group."""
 
     reason: LeftOutReason
     everybody: GroupTable
@@ -170,7 +170,7 @@ class Outsiders(NamedTuple):
 
 
 class _Losses:
-    """The people left out and their weight, as arrays [2] by reason: in `total`, and by group.
+    """For each reason, an array [2]: the people left out and their weight, in `total` and by group.
 
     Any number of people between 1 and `threshold` - 1 counts as `threshold` - 1.
     """
@@ -183,7 +183,7 @@ class _Losses:
         }
 
     def name(self, reason: LeftOutReason, groups: Sequence[Group], both: Ints) -> Floats:
-        """Adds people and weights `both` [2, G] to their groups; returns the sum [2] of groups."""
+        """Adds people and weights `both` [2, G] to groups; returns the sum [2] over groups."""
         raised, of_group = _raise(both, self.threshold), self.of_groups[reason]
         for g in np.flatnonzero(raised[0]).tolist():
             of_group[groups[g]] = of_group.get(groups[g], 0) + raised[:, g]
@@ -316,7 +316,7 @@ def count_left_out(
 def _make_part(
     reason: LeftOutReason, both: Floats, of_weight: float | None, of_groups: Mapping[Group, Floats]
 ) -> LeftOutPart:
-    """The people left out for a reason, with their groups (without groups if these are unknown)."""
+    """The people left out for a reason. Their `groups` are empty if the groups are unknown."""
     is_named = reason is not LeftOutReason.UNKNOWN_GROUP
     groups = sorted(filter(None, of_groups if is_named else ()), key=lambda g: -of_groups[g][0])
     weight = None if of_weight is None else float(both[1] / (of_weight or 1))
@@ -324,7 +324,7 @@ def _make_part(
 
 
 def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> Ints:
-    """The people in the denominator of the metric and their weight, [2, Z, G].
+    """The people in the denominator of the metric, and their weight, as an array [2, Z, G].
 
     For a metric at a threshold of the score, the denominator has all people of the table.
     """

@@ -1,6 +1,6 @@
 """Subgroup discovery: combinations of levels whose rate diverges from the rate of everybody.
 
-A search counts all subgroups, tests each of them against all other people, and ranks them.
+A search counts all subgroups, tests each subgroup against all other people, and ranks them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 from fairaudit.stats.proportions import gap_interval
 
 MOST_DEEP = 4
-"""Maximum number of conditions of a subgroup; with more, results are hard to understand."""
+"""Maximum number of conditions of a subgroup. With more conditions, results are hard to read."""
 
 
 class SearchScope(Frozen):
@@ -60,15 +60,15 @@ class SubgroupSearch(Frozen):
 
     @property
     def widest(self) -> tuple[Grouping, ...]:
-        """The combinations with the most columns: sums over their cells give all others."""
+        """The combinations with the most columns. All others are sums over the cells of these."""
         return tuple(combinations(self.over, min(self.depth, len(self.over))))
 
 
 class Everybody(Frozen):
     """The counts of all people for a rate, including people of unknown groups.
 
-    `over / under` is their rate. `n` is the number of people whose label and prediction are known
-    (if the rate uses them). The size P(g) of Kearns et al. is a share of `n`.
+    `over / under` is the rate of all people. `n` is the number of people whose label and prediction
+    are known (if the rate uses them). The size P(g) of Kearns et al. is a share of `n`.
     """
 
     over: int
@@ -77,15 +77,15 @@ class Everybody(Frozen):
 
     @property
     def rate(self) -> float:
-        """Their rate; NaN if the denominator is empty."""
+        """The rate of all people; NaN if the denominator is empty."""
         return self.over / self.under if self.under else float("nan")
 
 
 class CountedSubgroups(Frozen, eq=False):
-    """The subgroups of one rate as arrays [S], in the order of combinations and then of `keys`.
+    """The subgroups of one rate as arrays [S], sorted by combination of columns, then by `keys`.
 
-    One place in the arrays is an entry. `slices` has the range of entries of each combination of
-    columns. A key is the number of a subgroup among all combinations of levels of its columns.
+    One place in the arrays is an entry. `slices` maps each combination of columns to a range of
+    entries. A key is the number of a subgroup among all combinations of levels of its columns.
     `too_small` is the number of subgroups in these combinations that are not entries because they
     are too small. `unsearched` is the number of people in the denominator who are not in any entry;
     for several cubes, it is an upper bound.
@@ -107,7 +107,7 @@ class CountedSubgroups(Frozen, eq=False):
         return sum(part.stop - part.start for part in places)
 
     def codes(self, names: Grouping, keys: Ints) -> tuple[Ints, ...]:
-        """The numbers of the levels of each column `names`, for subgroups with these keys."""
+        """For each column of `names`, the level numbers of the subgroups with these keys."""
         sizes = tuple(len(self.levels[name]) for name in names)
         return tuple(map(np.asarray, np.unravel_index(keys, sizes)))
 
@@ -126,7 +126,7 @@ class CountedSubgroups(Frozen, eq=False):
         )
 
     def find(self, names: Grouping, keys: Ints) -> Ints:
-        """The entries of the subgroups with these keys by columns `names`; -1 without one."""
+        """The entries of the subgroups with these keys by columns `names`; -1 for other keys."""
         entries = self.slices.get(names, slice(0, 0))
         known = self.keys[entries]
         if not len(known):
@@ -172,7 +172,7 @@ def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[Coun
 
 
 class _Columns:
-    """The cells of a cube by the columns of a search, with the numerators and denominators."""
+    """The cells of a cube by the columns of a search, with numerators and denominators."""
 
     def __init__(self, cube: Cube, search: SubgroupSearch) -> None:
         self._cube = cube
@@ -209,7 +209,7 @@ class _Columns:
     def subgroups(
         self, names: Grouping, rates: Sequence[Rate]
     ) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """The keys in ascending order, numerators and denominators [S] of each rate by columns."""
+        """Yields the keys in ascending order, the numerators and the denominators [S] per rate."""
         keys = [self._cube.key(name) for name in names]
         flat = np.zeros(len(self._cube.people), dtype=np.int64)
         known = np.ones(len(flat), dtype=np.bool_)
@@ -254,7 +254,7 @@ _SAFE = 2**62
 
 @declare_subjects(never="group over under divergence")
 class ParentGroup(Frozen):
-    """A group that contains a subgroup and has one condition less, with its own rate."""
+    """A group that contains a subgroup, has one condition less, and has its own rate."""
 
     group: Group
     over: int = field(name="numerator")
@@ -274,10 +274,10 @@ class ParentGroup(Frozen):
 class Subgroup(Frozen):
     """People who meet some conditions, and the divergence of their rate.
 
-    `divergence` is their rate minus `everybody`, the rate of all people; [`low`, `high`] is its
-    interval. `p` is the p-value of the test against all other people; `adjusted` is corrected for
-    all subgroups of the search. `share` is the share of all people in the denominator who are in
-    the subgroup. `unfairness` is P(g)·|divergence| of Kearns et al.
+    `divergence` is the rate of the subgroup minus `everybody`, the rate of all people, and [`low`,
+    `high`] its interval. `p` is the p-value of the test against all other people, and `adjusted` is
+    `p` corrected for all subgroups of the search. `share` is the share of all people in the
+    denominator who are in the subgroup. `unfairness` is P(g)·|divergence| of Kearns et al.
     """
 
     group: Group
@@ -313,9 +313,9 @@ class Subgroup(Frozen):
 class SearchedRate(Frozen):
     """The results of a search by one rate.
 
-    `over / under` is the rate of everybody, and `n` the number of people that the unfairness refers
-    to. `looked_at` is the number of subgroups that were tested, `significant` the number of
-    significant subgroups, and `explained` the number of these that a larger group explains.
+    `over / under` is the rate of everybody, and `n` is the number of people that the unfairness
+    refers to. `looked_at` is the number of subgroups that were tested, `significant` the number of
+    significant subgroups, and `explained` the number of those that a larger group explains.
     `listed` are the first significant subgroups that are not explained. `widest` is the subgroup
     that diverges most and `unfairest` the one with the largest unfairness; both may not be
     significant. At least `too_small` subgroups were not tested because they are too small.
@@ -342,7 +342,7 @@ class SearchedRate(Frozen):
 
 @declare_subjects(never="over depth min_size top looked_at rates")
 class Subgroups(Frozen):
-    """A search as reports show it: settings, the number of tested subgroups, and each rate."""
+    """A search as reports show it: its settings, the number of tested subgroups, and its rates."""
 
     over: Grouping
     depth: int
@@ -412,7 +412,7 @@ def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery
 
 
 class TestedSubgroups(Frozen, eq=False, dict=True):
-    """All subgroups [S] of one rate, with p-values; `adjusted` is for the whole search."""
+    """All subgroups [S] of one rate; `adjusted` is `p` corrected for the whole search."""
 
     entries: CountedSubgroups
     inference: Inference
@@ -432,7 +432,7 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         return own - Fraction(everybody.over, everybody.under)
 
     def find_intervals(self, entries: Ints) -> tuple[Floats, Floats]:
-        """The intervals of divergences: Newcombe's to all other people, times the others' share."""
+        """Intervals of divergences: Newcombe's against all others, times the share of others."""
         sample, others = _sample_with_others(self.entries, entries)
         low, high = gap_interval(*sample[:2], *others[:2], self.inference.alpha)
         rest, value = others.size / (sample.size + others.size), self.divergence[entries]
@@ -520,7 +520,7 @@ def _sample_with_others(entries: CountedSubgroups, chosen: Ints) -> tuple[Sample
 def _find_parents(
     entries: CountedSubgroups, children: Ints, only: Sequence[Grouping] | None = None
 ) -> Iterator[tuple[Ints, Ints]]:
-    """Indices in `children`, and entries of larger groups that contain them, by column sets."""
+    """Yields indices in `children` and the entries of larger groups that contain these children."""
     for names, place in entries.slices.items():
         places = np.flatnonzero((children >= place.start) & (children < place.stop))
         if not len(places) or len(names) == 1:

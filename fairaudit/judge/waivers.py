@@ -53,7 +53,7 @@ class Waiver(Frozen):
         return today <= self.expires
 
     def covers(self, breach: Breach) -> bool:
-        """Whether a value is about the group or its subgroup, or about a pair that contains one."""
+        """Whether a value is about the group, its subgroup, or a pair that contains either."""
         levels = set(self.group)
         return bool(levels) and any(levels <= set(group) for group in breach.between)
 
@@ -84,9 +84,9 @@ Rejudge = Callable[[Exclusion], Finding | None]
 
 
 def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Finding:
-    """The finding after the waivers of its check, which have not expired, are applied.
+    """Applies the waivers of a check to its finding. The caller removes expired waivers.
 
-    It is `waived` if no other value is beyond a limit; otherwise it is about the other values.
+    The status is `waived` if no other value is beyond a limit; otherwise, other values decide it.
     A spread is judged again without the waived group, because the next pair may be over the limit.
     The check is inconclusive if fewer than two groups are left.
     """
@@ -200,7 +200,7 @@ def _is_beyond_limit(finding: Finding) -> bool:
 
 
 def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, ...]) -> Finding:
-    """The finding of the remaining values, with the reasons of both findings."""
+    """The finding for the values without a waiver, with the reasons of both findings."""
     # The strata where a spread has only one group left after waivers.
     alone: list[Group] = []
     if finding.spread and all(waiver.group for waiver in waived):
@@ -237,7 +237,7 @@ def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, 
 
 
 def bound_others(bounds: MissingBounds | None, remaining: Finding | None) -> MissingBounds | None:
-    """The bounds of a waived value, with the values that are not waived and could cross a limit."""
+    """Adds to the bounds of a waived value the other values that could cross a limit."""
     if bounds is None or remaining is None:
         return bounds
     missing, check = remaining.missing, remaining.check

@@ -72,7 +72,7 @@ def build(document: Document, text: str) -> Spec:
 
 
 def _expand_stages(reader: SpecReader, shape: schema.AuditSpec) -> schema.AuditSpec:
-    """The spec with a model for each stage after the first; people who reached it are positive.
+    """Adds a model for each stage after the first; people who reached the stage are positive.
 
     From the third stage on, a second model covers only people who reached the stage before.
     """
@@ -168,7 +168,7 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
 def _list_references(
     reader: SpecReader, shape: schema.AuditSpec, columns: Columns
 ) -> Iterator[tuple[tuple[str, ...], LocatedText]]:
-    """The levels that entries name as references, with the attributes that may have this level."""
+    """The levels that entries name as references, each with the attributes that may have it."""
     for number, entry in enumerate(shape.metrics):
         path = ("metrics", number, "reference")
         for name, level in (entry.reference or {}).items():
@@ -275,7 +275,7 @@ def _read_dates(
 
 
 def _find_ambiguous(first: str, second: str) -> str | None:
-    """A date in the first format that is another date in the second; None without one."""
+    """A text that means different dates in both formats; None if such a text is not found."""
     first, second = first.replace("%e", "%d"), second.replace("%e", "%d")
     for day in (datetime(2003, 4, 5, tzinfo=UTC), datetime(2010, 11, 12, tzinfo=UTC)):
         text = day.strftime(first)
@@ -307,7 +307,7 @@ def _resolve_missing(reader: SpecReader, missing: Missing, columns: Columns) -> 
 def _fill_defaults(
     document: Document, shape: schema.AuditSpec
 ) -> tuple[Document, schema.AuditSpec]:
-    """The spec with the `defaults` in each entry; their faults point at lines of `defaults`.
+    """The spec with the `defaults` in each entry. Faults of defaults point at lines of `defaults`.
 
     Only entries that compare with a reference get `reference`, and only entries with strata get
     `average`.
@@ -473,14 +473,14 @@ def _refuse_company(reader: SpecReader, shape: schema.AuditSpec, columns: Column
 
 
 def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], LocatedText | None]:
-    """The path of the key that names the column of clusters, and the column."""
+    """The path of the key that names the column of clusters, and this column."""
     if shape.design is not None and shape.design.cluster is not None:
         return ("design", "cluster"), shape.design.cluster
     return ("columns", "cluster"), shape.columns.cluster
 
 
 def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None:
-    """The column that identifies a person, and which row of a person with several rows counts."""
+    """The column that identifies people, and the rule for the row of a person that counts."""
     rule = shape.repeats or schema.RepeatedPeople()
     name = shape.columns.id
     if name is None:

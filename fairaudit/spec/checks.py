@@ -146,7 +146,7 @@ def names_burden(name: str) -> bool:
 def _list_hints(
     context: Context, entries: Sequence[tuple[Path, key_schema.Metric]], checks: Sequence[Check]
 ) -> Iterator[Notice]:
-    """Notices of combinations of columns without a limit, and of outcomes that may be burdens.
+    """Notices on combinations of columns without a limit, and on outcomes that may be burdens.
 
     The name of an outcome, its positive values or the label show that it may be a burden.
     """
@@ -405,7 +405,7 @@ def _refuse_duplicates(reader: SpecReader, checks: Sequence[Check]) -> None:
 
 
 def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> str:
-    """The id of a check, `metric.compare.reference/by/given/of`, without unused parts."""
+    """The id of a check, `metric.compare.reference/by/given/of`; unused parts are omitted."""
     shape, terms = entry.shape, request.terms
     strata = "+".join(given) + (f"={terms.average}" if terms.average else "")
     at = [] if terms.at is None else [f"at={format_decimal(terms.at)}"]
@@ -487,7 +487,7 @@ def _expand_presets(
 def _expand_preset(
     context: Context, path: Path, shape: key_schema.Metric, preset: Preset
 ) -> Iterator[key_schema.Metric]:
-    """The entries of a preset that the spec has the data for."""
+    """The entries of a preset for which the spec has the data."""
     models = [shape.of] if shape.of else [outcome.name for outcome in context.columns.predictions]
     for name in preset.metrics:
         metric = find_metric(name)

@@ -52,7 +52,7 @@ def value_of(text: LocatedText | None) -> str | None:
 
 
 def format_edge(edge: Decimal) -> str:
-    """A number as the spec writes it; a number with an exponent, as Python writes it."""
+    """A number as the spec writes it. Python formats numbers that have an exponent."""
     text = repr(float(edge))
     return text.removesuffix(".0") if "E" in str(edge) or "e+" in text else str(edge)
 
@@ -118,13 +118,13 @@ class Protected(Frozen):
 
     @property
     def is_cut(self) -> bool:
-        """Whether its column holds numbers that are cut into bins."""
+        """Whether the column of the attribute holds numbers that are cut into bins."""
         return bool(self.bins or self.quantiles)
 
     def bin_labels(self) -> tuple[str, ...]:
-        """The levels of its bins: `under 25`, `25 to 40`, `40 and over`, or their `labels`.
+        """The levels of the bins: `under 25`, `25 to 40`, `40 and over`, or their `labels`.
 
-        With `is_over` they are `25 and under`, `over 25 to 40`, `over 40`.
+        With `is_over`, the levels are `25 and under`, `over 25 to 40`, `over 40`.
         """
         return tuple(self.labels.get(name, name) for name in self.bin_names())
 
@@ -139,7 +139,7 @@ class Protected(Frozen):
 
 
 class Threshold(Frozen):
-    """A cut on a number: positive if the number is within all the given bounds.
+    """A cut on a number. The number is positive if it is within all bounds that are set.
 
     `beyond` is a share: numbers above the quantile of that share are positive. The quantile is
     computed from the data.
@@ -153,7 +153,7 @@ class Threshold(Frozen):
 
 
 class Outcome(Frozen):
-    """A label, prediction, decision or number: its column and which of its values are positive.
+    """A label, prediction, decision or number: its column and its positive values.
 
     Without `positive`, only metrics of all classes (differential fairness) can use it. If the
     outcome has only a score, `column` is the column of the score. `order` names the classes of an
@@ -194,12 +194,12 @@ class Outcome(Frozen):
 
     @property
     def has_classes(self) -> bool:
-        """Whether it has classes, by which people are counted."""
+        """Whether the outcome has classes, by which people are counted."""
         return self.kind is OutcomeKind.CLASSES
 
     @property
     def is_cut(self) -> bool:
-        """Whether its classes are the two sides of a cut on a number."""
+        """Whether the classes are the two sides of a cut on a number."""
         return self.threshold is not None
 
     @property
@@ -209,7 +209,7 @@ class Outcome(Frozen):
 
     @property
     def may_be_binary(self) -> bool:
-        """Whether it is binary, or can be binary if its values are 0 and 1."""
+        """Whether the outcome is binary, or can be binary if its values are 0 and 1."""
         return self.binary or (self.has_classes and not self.order)
 
 

@@ -72,7 +72,7 @@ class Columns(Frozen):
 
     @property
     def references(self) -> dict[str, str]:
-        """The reference of each protected attribute that declares one."""
+        """For each protected attribute that declares a reference, this reference."""
         return {
             attribute.name: attribute.reference.value
             for attribute in self.protected
@@ -81,7 +81,7 @@ class Columns(Frozen):
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
-        """The outcomes by their name; the first one if two share a name (which is a fault)."""
+        """The outcomes by name; if two share a name (which is a fault), the first outcome."""
         outcomes: dict[str, Outcome] = {}
         for outcome in (self.label, *self.predictions, *self.numbers):
             if outcome is not None:
@@ -89,7 +89,7 @@ class Columns(Frozen):
         return outcomes
 
     def assume_positives(self, names: Collection[str]) -> Columns:
-        """The columns; 1 is the positive value of named outcomes that do not declare one."""
+        """The columns; 1 becomes the positive value of `names` that do not declare a value."""
 
         def assume(outcome: Outcome) -> Outcome:
             if outcome.name not in names or outcome.binary or not outcome.may_be_binary:
@@ -391,7 +391,7 @@ def _read_threshold(reader: SpecReader, positive: key_schema.Positive) -> Thresh
 
 
 def add_modelled_strata(reader: SpecReader, shape: schema.AuditSpec, columns: Columns) -> Columns:
-    """The columns with the strata that models make."""
+    """The columns, with the strata that models make added."""
     strata: dict[str, Protected] = {}
     for stratum in columns.strata:
         body = shape.columns.strata[stratum.name]
@@ -433,7 +433,7 @@ def add_modelled_strata(reader: SpecReader, shape: schema.AuditSpec, columns: Co
 
 
 def _values(model: ModelledStrata | None) -> object:
-    """The values that identify a model; their places in the spec are not part of them."""
+    """The values that identify a model, without their places in the spec."""
     if model is None:
         return None
     features = [*model.features.columns]

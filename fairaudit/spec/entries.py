@@ -92,7 +92,7 @@ class Entry(Frozen):
     metric: Metric
 
     def fault(self, name: str, message: str, *, key: bool = False) -> None:
-        """Adds a fault of the key `name`; with `key` it points at the key, not at its value."""
+        """Adds a fault of the key `name`. With `key`, it points at the key, not at the value."""
         self.reader_at().fault((name,), message, key=key)
 
     def reader_at(self, *steps: str) -> SpecReader:
@@ -116,7 +116,7 @@ class Entry(Frozen):
         return ReferencePolicy(word) if word in key_schema.REFERENCES else None
 
     def explain_unmet(self, of: str) -> str | None:
-        """Why the metric cannot be computed for an outcome with this spec; None if it can."""
+        """Why the metric cannot be computed for an outcome; None if it can be computed."""
         context, metric = self.context, self.metric
         if self.shape.at is None:
             one_class = self.shape.of_class is not None
@@ -136,7 +136,7 @@ class Entry(Frozen):
 
 
 def read_entry(context: Context, path: Path, shape: key_schema.Metric) -> Entry | None:
-    """An entry with its metric, or with its comparison; None if it has a fault, which is added."""
+    """An entry with its metric or comparison. If it has a fault, adds the fault; returns None."""
     reader, metric = context.reader.at(*path), find_metric(shape.metric)
     if metric is None:
         return None
@@ -175,7 +175,7 @@ def read_entry(context: Context, path: Path, shape: key_schema.Metric) -> Entry 
 def _read_disparity(
     reader: SpecReader, shape: key_schema.Metric, metric: Metric
 ) -> Disparity | None:
-    """The disparity of a group metric and `compare`, or None and a fault."""
+    """The disparity that `compare` makes of a group metric; None after adding a fault."""
     comparison = find_comparison(shape.compare or "")
     if isinstance(metric, GroupMetric) and metric.conditional:
         what = f"{metric.id} describes the people of a stratum, so it cannot be compared"

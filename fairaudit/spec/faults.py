@@ -76,7 +76,7 @@ _MEANT: dict[str, dict[str, str]] = {
     },
     "Missing": {**dict.fromkeys(("unknown", "values", "codes"), "tokens")},
 }
-"""What to write instead of a key that users know from other tools, by the record with the key."""
+"""For each record, keys that users know from other tools, and what to write instead."""
 
 _SUCH_AS = {
     "merge": "{Other: [Asian, Native]}",
@@ -99,7 +99,7 @@ _STAND_IN: Tree = {"metric": "differential_fairness"}
 
 
 def validate(document: Document, faults: list[Fault]) -> tuple[AuditSpec, frozenset[int]]:
-    """The record of a spec without its faulty parts, and the numbers of faulty `metrics` entries.
+    """The record of a spec without faulty parts, and the numbers of faulty entries of `metrics`.
 
     Adds all faults. A valid entry (`_STAND_IN`) replaces each faulty entry. Raises `SpecError` if
     `columns` is faulty, because all other parts depend on it.
@@ -136,14 +136,14 @@ def validate(document: Document, faults: list[Fault]) -> tuple[AuditSpec, frozen
 def _read(
     shape: type[Record], document: Document, tree: Tree, path: Path = ()
 ) -> tuple[Record | None, list[SchemaError]]:
-    """The record of a tree; None if there are errors, and the errors."""
+    """The record of a tree (None if it has errors), and the errors."""
     errors: list[SchemaError] = []
     value = read_record(shape, tree, path, document, errors)
     return (None if errors else value), errors
 
 
 def _prune(tree: Tree, empty: list[Path], path: Path = ()) -> Tree:
-    """The tree without keys that have no value; their paths are added to `empty`."""
+    """The tree without keys that have no value. Adds the paths of these keys to `empty`."""
     if isinstance(tree, list):
         return [_prune(body, empty, (*path, number)) for number, body in enumerate(tree)]
     if not isinstance(tree, dict):
@@ -159,7 +159,7 @@ def _prune(tree: Tree, empty: list[Path], path: Path = ()) -> Tree:
 
 
 def _entries(paths: Sequence[Path]) -> frozenset[int]:
-    """The numbers of the entries of `metrics` on these paths."""
+    """The numbers of the entries of `metrics` that contain these paths."""
     inside = (path[1] for path in paths if len(path) > 1 and path[0] == "metrics")
     return frozenset(number for number in inside if isinstance(number, int))
 
@@ -210,7 +210,7 @@ def _keys_of(record: type[Frozen]) -> list[str]:
 
 
 def _record_at(path: Path, record: type[Frozen]) -> type[Frozen]:
-    """The record at the end of a path; `record` is the record at the root."""
+    """The type of the record at the end of a path that begins at the type `record`."""
     for step in path:
         types = {field.encode_name: field.type for field in fields(record)}
         inner = map(_inner_record, (types.get(f"{UNWRITTEN}{step}"), types.get(str(step))))
@@ -230,7 +230,7 @@ def _inner_record(annotation: object) -> type[Frozen] | None:
 
 
 def _read_group(value: object) -> object:
-    """An empty group for `all`; otherwise the level of each column."""
+    """The group as a mapping from columns to levels; `all` becomes an empty mapping."""
     if value == "all":
         return {}
     if not isinstance(value, dict) or not value:
@@ -249,7 +249,7 @@ class _WaiverEntry(Frozen):
 
 
 def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
-    """The waivers in the file that a spec names, relative to the spec; raises `SpecError`.
+    """The waivers in the file that a spec names by a path relative to it; raises `SpecError`.
 
     A waiver of an unknown check is allowed, because several specs may share a file.
     """

@@ -44,15 +44,15 @@ from fairaudit.spec.schema import Expected, Missing, MissingPolicy
 from fairaudit.spec.text import LocatedText
 
 RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
-"""Words with a meaning in a spec, which cannot be names of columns or models."""
+"""Words that have a meaning in a spec, so columns and models cannot have these names."""
 
 
 class MetricRequest(Frozen):
     """A metric to report: its outcome, groupings and strata.
 
-    `terms` has the reference as the spec writes it, `references` the resolved reference of each
-    grouping, and `declared` the reference that the columns declare, even if the metric does not use
-    it. `class_text` and `stratum_texts` are the positive class and the strata with a weight, as the
+    `terms` has the reference as the spec writes it. `references` has the resolved reference of each
+    grouping. `declared` is the reference that the columns declare, even if the metric ignores it.
+    `class_text` and `stratum_texts` are the positive class and the strata with a weight, as the
     spec writes them.
     """
 
@@ -79,7 +79,7 @@ class MetricRequest(Frozen):
         return replace(self, metric=self.metric.per_class, terms=terms)
 
     def is_of(self, outcome: Outcome) -> bool:
-        """Whether it measures an outcome, or subtracts it from another outcome."""
+        """Whether the request measures an outcome, or subtracts the outcome from another."""
         return outcome.name in {self.of, self.against}
 
     def uses(self, requirement: Requirement) -> bool:
@@ -108,7 +108,7 @@ class MetricRequest(Frozen):
         return words if terms.at is None else {**words, "at": float(terms.at)}
 
     def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
-        """The options that apply to one of its rates, for the rows of this rate in a report."""
+        """The options that apply to one rate, for the rows of this rate in a report."""
         parameters = {*self.terms.parameters.as_texts()} - {*part.parameters}
         others = {"against", "aggregate", *parameters}
         return {name: value for name, value in self.options.items() if name not in others}
@@ -123,8 +123,8 @@ class Spec(Frozen):
     the stages of a process, in order. `may_repeat_files` allows files with identical content.
     `pooled` is the stratum whose small levels `--for-each` audits together. `is_level` is True if
     the filter selects a level of `--for-each`. `references` are the levels that entries name as
-    references, each with the attributes that may have this level. `places` are the places in the
-    spec of each column name.
+    references, each with the attributes that may have this level. `places` maps each column
+    name to its places in the spec.
     """
 
     path: str
@@ -231,7 +231,7 @@ class Spec(Frozen):
 
     @property
     def side_outcomes(self) -> tuple[Outcome, ...]:
-        """The outcomes for tables of subgroups: those of their rates, and those that drop rows."""
+        """The outcomes for tables of subgroups: of their rates, and outcomes that drop rows."""
         if self.subgroups is None:
             return ()
         of = {self.subgroups.of}
@@ -282,7 +282,7 @@ class Spec(Frozen):
         ]
 
     def adds_score(self, outcome: Outcome) -> bool:
-        """Whether scores of an outcome are added up: a metric needs it, without a weight."""
+        """Whether scores of an outcome are added up: a metric needs sums, without weights."""
         has_score = outcome.score is not None and self.weight is None
         return has_score and self.uses_for(outcome, Requirement.SCORE)
 
@@ -296,7 +296,7 @@ class Spec(Frozen):
     def smoothed(self) -> tuple[tuple[Outcome, Protected], ...]:
         """The outcomes whose rate is drawn as a curve, each with a numeric attribute (the x-axis).
 
-        Empty if small counts are hidden, because a point of the curve describes few people.
+        No curve is drawn if small counts are hidden, because its points describe few people.
         """
         if self.suppress_below is not None:
             return ()

@@ -1,8 +1,8 @@
 """Overlays of a spec: its profiles, and settings of the command line (`--set`).
 
 A spec overrides its profiles, and settings override the spec. Mappings are merged by key. Lists are
-replaced, except `metrics`, which gets the entries of both. Faults of a setting point at a column of
-the option.
+replaced, except `metrics`: entries of spec and profile are joined. Faults of a setting point at a
+column of the option.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ELSEWHERE = {
 
 
 class _Setting(Frozen):
-    """A setting: its place among the options, its `text`, and the path and the value in it."""
+    """A setting: its place among the options, its `text`, and the path and value in this text."""
 
     place: Place
     text: str
@@ -91,7 +91,7 @@ class _Setting(Frozen):
         return Fault(message, written(self.path), self.place, self.text)
 
     def read_value(self) -> Tree:
-        """The value as a tree; None if it is empty."""
+        """The value as a tree; None if the value is empty."""
         try:
             return read(self.value, OPTION, "the value").tree if self.value.strip() else None
         except SpecError as error:

@@ -36,11 +36,11 @@ _LONGEST = 400
 
 
 class Form(Frozen, eq=False):
-    """The ways to write a value, in addition to those of its type.
+    """The ways to write a value, in addition to the ways that its type allows.
 
     `expand` checks the value and expands short forms, or raises `ValueError` with a message for
-    users. The type reads the result. `forms` are the JSON Schemas of short forms; in them, `ITEM`
-    stands for the schema of an item of a list. `described` replaces the JSON Schema of the type.
+    users. The reader of the type reads the result. `forms` are the JSON Schemas of short forms, in
+    which `ITEM` means the schema of a list item. `described` replaces the JSON Schema of the type.
     """
 
     expand: Callable[[Any], object] = lambda value: value
@@ -51,7 +51,7 @@ class Form(Frozen, eq=False):
 ITEM: JsonSchema = {}
 _COLUMN = "a column of the data"
 ColumnName: TypeAlias = Annotated[LocatedText, _COLUMN]
-"""The name of a column; the document keeps its places for messages about the column."""
+"""The name of a column. The document keeps the places of the name for messages."""
 
 
 class Kind(StrEnum):
@@ -68,7 +68,7 @@ class Kind(StrEnum):
 class SchemaError(Frozen):
     """A key or a `value` that does not fit its record; `path` begins at the root of the document.
 
-    `words` are the allowed words, or a message with the reason.
+    `words` are the allowed words. If the reader refused the value, they are its message instead.
     """
 
     path: Path
@@ -83,14 +83,14 @@ Read: TypeAlias = Callable[[Any, Path, Document, Errors], Any]
 
 
 def forms_of(annotation: object) -> list[Form]:
-    """The forms next to the type of an annotation."""
+    """The `Form` objects of an annotation, in the order of the annotation."""
     return [mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, Form)]
 
 
 def read_record(
     record: type[Record], value: object, path: Path, document: Document, errors: Errors
 ) -> Record | None:
-    """The record that a mapping describes; invalid if the function adds to `errors`."""
+    """The record that a mapping describes. The record is invalid if the function adds errors."""
     if not isinstance(value, dict):
         errors.append(SchemaError(path, Kind.NO_MAPPING, value))
         return None
@@ -140,7 +140,7 @@ def _read_form(
     document: Document,
     errors: Errors,
 ) -> object:
-    """The value after `expand` and then `read`."""
+    """The value that `read` makes of the expanded value; None after an error."""
     try:
         expanded = expand(value)
     except ValueError as error:
@@ -164,7 +164,7 @@ def _look_up(
     _document: Document,
     errors: Errors,
 ) -> object:
-    """The value that a word means; an enum may also accept earlier names of its words."""
+    """The value that a word means; `find` may also accept earlier names of words."""
     try:
         return find(value if isinstance(value, str) else "")
     except (KeyError, ValueError):
@@ -175,7 +175,7 @@ def _look_up(
 def _read_parts(
     kind: type, read: Read, value: object, path: Path, document: Document, errors: Errors
 ) -> object:
-    """A list or a mapping whose parts are read by `read`."""
+    """A list or a mapping; `read` reads each of its parts."""
     if not isinstance(value, dict if kind is dict else list):
         errors.append(SchemaError(path, Kind.NO_MAPPING if kind is dict else Kind.NO_LIST, value))
         return None
@@ -261,7 +261,7 @@ SCALARS = {
 SCALAR = SCALARS[str].described
 NUMERIC = SCALARS[Decimal].described
 WORDS = ("each", "full", "all")
-"""Words for several groupings: each column alone; all columns together; every subset."""
+"""Words for groupings: `each` column alone, the `full` set of columns, `all` their subsets."""
 
 NO_REPLICATES = (
     "replicate weights are not supported: name the full-sample weight in `columns: {weight: …}`, "
@@ -319,7 +319,7 @@ def _check_comparison(value: object) -> str:
 
 
 def _expand_average(value: object) -> object:
-    """A rule becomes a mapping of its word to 1; a mapping gives each stratum its weight."""
+    """The weights as a mapping from strata to weights; a word for a rule maps this word to 1."""
     if isinstance(value, dict):
         if not value:
             raise ValueError("name a weight for each stratum")
@@ -342,7 +342,7 @@ def _expand_groupings(value: object) -> object:
 
 
 def expand_reversal_limit(value: object) -> object:
-    """A limit as a mapping: `true` means any reversal, `false` no limit, a word means a kind."""
+    """A limit as a mapping: `true` means any reversal, `false` means no limit, a word is a kind."""
     if not isinstance(value, dict):
         name = read_text(value)
         if name == "false":
@@ -364,7 +364,7 @@ def expand_columns(value: object) -> object:
 
 
 def expand_features(value: object) -> object:
-    """The features as a mapping; a list in place of options names columns for similarity."""
+    """The features as a mapping. A list instead of options contains columns for similarity."""
     if not isinstance(value, dict):
         return expand_columns(value)
     return {
@@ -379,7 +379,7 @@ def under_key(key: str) -> Any:  # noqa: ANN401  # a function of any input
 
 
 def expand_metric(value: object) -> object:
-    """An entry of `metrics` as a mapping; a model in `given` becomes a named stratum."""
+    """An entry of `metrics` as a mapping. A model in `given` gets the name of a stratum."""
     entry = value if isinstance(value, dict) else {"metric": value}
     metric = find_metric(str(entry.get("metric")))
     default: object = {"propensity": {}} if metric is PROPENSITY_STRATIFIED_DIFFERENCE else None

@@ -184,7 +184,7 @@ def _read_average(entry: Entry) -> Average | None:
 
 
 def _refuse_weights_of_two_sides(entry: Entry) -> None:
-    """Adds a fault of weights that depend on a reference which is not known in advance."""
+    """Adds a fault if the weights depend on a reference that is not known in advance."""
     metric = entry.metric
     if not isinstance(metric, Disparity) or not metric.to_reference:
         what = f"{metric.id} has no reference to define the weights"
@@ -217,7 +217,7 @@ def _read_against(entry: Entry, of: str) -> str | None:
 
 
 def read_parameters(entry: Entry) -> Parameters:
-    """The parameters of the metric; adds their faults."""
+    """The parameters of the metric; adds faults of parameters."""
     shape, metric = entry.shape, entry.metric
     own = {key: getattr(shape, key) for key in field_names(Parameters)}
     own["utilities"] = utilities = tuple((shape.utilities or {}).items())

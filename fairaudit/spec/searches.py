@@ -94,7 +94,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
 def notice_unsearched_rates(
     context: Context, scan: ReversalScan | None, checks: Iterable[Check]
 ) -> Iterator[Notice]:
-    """A notice on rates that checks compare over strata, and that the default scan leaves out."""
+    """A notice on rates that checks compare over strata but the default scan leaves out."""
     if scan is None or context.shape.simpson.rates is not None:
         return
     compared, within = dict[str, None](), {SELECTION_RATE.id}
@@ -149,7 +149,7 @@ def _read_columns(
 def _read_column(
     reader: SpecReader, name: str, known: Sequence[str], suggest: _Suggest = did_you_mean
 ) -> Grouping:
-    """The column of that name, or all columns for `each` and `all`."""
+    """The column with a name, or all columns if the name is `each` or `all`."""
     if name in {"each", "all"}:
         return tuple(known)
     if name not in known:

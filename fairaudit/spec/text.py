@@ -49,7 +49,7 @@ _LONGEST = 1_000
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?: [A-Za-z0-9_.-]+)*")
 _WORDS = "true false null yes no on off y n none nan inf"
-"""Texts that need no quotes in YAML, and words that need them because YAML gives them a meaning."""
+"""Texts that need no quotes in YAML, and words that need quotes because they have a meaning."""
 
 
 class LocatedText(Frozen):
@@ -77,8 +77,8 @@ class Document(Frozen):
     """A spec as a tree of texts, with `spots` as the places of its paths.
 
     `others` are the lines of profiles and settings by name. With a profile, `own_metrics` is the
-    number of entries of `metrics` in the spec itself. `settings` are those of the command line.
-    `columns` are the places where the spec names each column of the data.
+    number of entries of `metrics` in the spec itself. `settings` are the settings of the command
+    line. `columns` are the places where the spec names each column of the data.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Document(Frozen):
         return LocatedText(value, spot.path, spot.place, spot.source)
 
     def column(self, text: LocatedText) -> LocatedText:
-        """A text that names a column; its place is kept for messages about the column."""
+        """Keeps the place of a text that names a column, for messages; returns the text."""
         self.columns.setdefault(text.value, []).append(text)
         return text
 
@@ -176,7 +176,7 @@ class SpecReader(Frozen):
         return replace(self, path=(*self.path, *steps))
 
     def fault(self, path: Path, message: str, *, key: bool = False) -> None:
-        """Adds a fault at a path; with `key` it points at the key, not at its value."""
+        """Adds a fault at a path. With `key`, the fault points at the key, not at the value."""
         self.faults.append(self.document.fault((*self.path, *path), message, key=key))
 
     def text(self, path: Path, value: str, *, key: bool = False) -> LocatedText:
@@ -238,7 +238,7 @@ def is_broken(text: str) -> bool:
 
 
 def count_steps(tree: Tree, path: Path) -> int:
-    """The number of first steps of a path that exist in the tree."""
+    """The number of steps of a path, from its first step, that exist in the tree."""
     for number, step in enumerate(path):
         inner = tree.get(str(step)) if isinstance(tree, dict) else None
         if isinstance(tree, list) and isinstance(step, int):

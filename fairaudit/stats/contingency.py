@@ -212,40 +212,28 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
         stop = start + int(np.searchsorted(length[order[start:stop]], limit, side="right"))
         stop = max(stop, start + 1)
         block = order[start:stop]
-        probabilities[:, block] = _tails(
-            a[block], n[block], c[block], m[block], least[block], int(length[block[-1]])
-        )
+        # Each probability is computed from the previous probability and the ratio of the two. The
+        # logarithms of the ratios are added up, because differences of logarithms of large
+        # factorials would lose digits.
+        first, total, longest = least[block, None], hits[block, None], int(length[block[-1]])
+        k = first + np.arange(longest - 1)
+        # As floats, because products of counts may exceed 64 bits.
+        above = (total - k).astype(np.float64) * (n[block, None] - k)
+        below = (k + 1).astype(np.float64) * (m[block, None] - total + k + 1)
+        inside = above > 0
+        with np.errstate(all="ignore"):
+            logs = np.log(np.where(inside, above, 1) / np.where(inside, below, 1))
+        likely = np.zeros((block.size, longest))
+        np.cumsum(np.where(inside, logs, -np.inf), axis=1, out=likely[:, 1:])
+        seen = np.take_along_axis(likely, a[block, None] - first, axis=1)
+        chance = np.exp(likely - likely.max(axis=1, keepdims=True))
+        is_tied = np.abs(likely - seen) <= _TIE
+        is_less = ~is_tied & (likely < seen)
+        chances = (np.where(marks, chance, 0.0).sum(axis=1) for marks in (is_less, is_tied))
+        probabilities[:, block] = np.stack([*chances]) / chance.sum(axis=1)
         start = stop
     less, tied = probabilities.reshape(2, *arrays[0].shape)
     return less, tied
-
-
-def _tails(a: Ints, n: Ints, c: Ints, m: Ints, least: Ints, longest: int) -> tuple[Floats, Floats]:
-    """The results of `_exact` for tables whose `a` could be `least` to `least + longest - 1`.
-
-    Each probability is computed from the previous probability and the ratio of the two. The
-    logarithms of the ratios are added up, because differences of logarithms of large factorials
-    would lose digits.
-    """
-    hits, least = (a + c)[:, None], least[:, None]
-    k = least + np.arange(longest - 1)
-    # As floats, because products of counts may exceed 64 bits.
-    above = (hits - k).astype(np.float64) * (n[:, None] - k)
-    below = (k + 1).astype(np.float64) * (m[:, None] - hits + k + 1)
-    inside = above > 0
-    with np.errstate(all="ignore"):
-        logs = np.log(np.where(inside, above, 1) / np.where(inside, below, 1))
-    likely = np.zeros((a.size, longest))
-    np.cumsum(np.where(inside, logs, -np.inf), axis=1, out=likely[:, 1:])
-    seen = np.take_along_axis(likely, a[:, None] - least, axis=1)
-    chance = np.exp(likely - likely.max(axis=1, keepdims=True))
-    tied = np.abs(likely - seen) <= _TIE
-    less = ~tied & (likely < seen)
-    whole = chance.sum(axis=1)
-    return (
-        np.where(less, chance, 0.0).sum(axis=1) / whole,
-        np.where(tied, chance, 0.0).sum(axis=1) / whole,
-    )
 
 
 def chi_square(counts: Floats) -> tuple[Floats, Floats, Floats]:

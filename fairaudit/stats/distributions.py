@@ -145,28 +145,24 @@ def invert_tails(hits: Floats, misses: Floats, tail: Floats) -> Ends:
     (0.002529, 0.445016)
     """
     few, many = np.minimum(hits, misses), np.maximum(hits, misses)
+    # The logarithm of the binomial coefficient `few + many` over `few`, where `few` may be
+    # fractional: a factor for each whole hit, and Stirling's series for the fraction. The
+    # difference of two large logarithms of Γ would lose digits.
+    part = few - np.floor(few)
+    z, shifts = many + (_SHIFT + 1), np.arange(1, _SHIFT + 1)[:, None]
     with np.errstate(all="ignore"):
-        target = np.log(tail) - _find_log_ways(few, many)
+        steps = np.arange(1, int(few.max()) + 1)[:, None]
+        whole = np.where(steps <= few, np.log1p(many / (part + steps)), 0.0).sum(axis=0)
+        ratio = (z - 0.5) * np.log1p(part / z) - part + part * np.log(z + part)
+        ratio += _sum_stirling(z + part) - _sum_stirling(z)
+        ratio -= np.log1p(part / (many + shifts)).sum(axis=0)
+        ways = whole + ratio - np.asarray(_log_gamma(1 + part), dtype=np.float64)
+        target = np.log(tail) - ways
         log_share = _invert_upper(few, many, target)
         log_rest = _invert_lower(few, many, target, least=-float(np.log(tail.max())))
     turned = misses < hits
     low = np.where(turned, np.exp(log_rest), np.exp(log_share))
     return low, np.where(turned, -np.expm1(log_share), -np.expm1(log_rest))
-
-
-def _find_log_ways(h: Floats, m: Floats) -> Floats:
-    """The logarithm of the binomial coefficient `h + m` over `h`, where `h` may be fractional.
-
-    The function multiplies one factor for each whole hit, and uses Stirling's series for the
-    fraction. The difference of two large logarithms of Γ would lose digits.
-    """
-    part = h - np.floor(h)
-    steps = np.arange(1, int(h.max()) + 1)[:, None]
-    whole = np.where(steps <= h, np.log1p(m / (part + steps)), 0.0).sum(axis=0)
-    z, shifts = m + (_SHIFT + 1), np.arange(1, _SHIFT + 1)[:, None]
-    ratio = (z - 0.5) * np.log1p(part / z) - part + part * np.log(z + part)
-    ratio += _sum_stirling(z + part) - _sum_stirling(z) - np.log1p(part / (m + shifts)).sum(axis=0)
-    return np.asarray(whole + ratio - np.asarray(_log_gamma(1 + part), dtype=np.float64))
 
 
 def _sum_stirling(z: Floats) -> Floats:

@@ -114,23 +114,17 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
             # For all other p, both this probability and Bonferroni's p-value are rounded to 1.
             most = np.log(m) + (m - 1) * np.log1p(-2 * normal_below(-z / np.sqrt(2)))
             near[near], z = most > _ROUNDED_AWAY, z[most > _ROUNDED_AWAY]
-            beyond = _pass_range(np.sqrt(2) * z, k[near].astype(np.float64))
-            result[near] = np.minimum(result[near], beyond)
+            # The probability that the range of the values is above a width is a sum over positions
+            # of the highest value: the density at the position, times the probability that not all
+            # other values are within the width. All terms are positive, so a small probability
+            # keeps all digits.
+            width, others = np.sqrt(2) * z[:, None], k[near].astype(np.float64)[:, None] - 1
+            density = np.exp(-np.square(_NODES) / 2) / np.sqrt(2 * np.pi) * _STEP
+            below = normal_below(_NODES)
+            beyond = normal_below(_NODES - width) / below
+            terms = density * below**others * -np.expm1(others * np.log1p(-beyond))
+            result[near] = np.minimum(result[near], k[near] * terms.sum(axis=1))
     return np.asarray(result)
-
-
-def _pass_range(width: Floats, groups: Floats) -> Floats:
-    """The probability that the range of `groups` standard normal values is above a `width`.
-
-    The probability is a sum over positions of the highest value: the density at the position, times
-    the probability that not all other values are within the width. All terms are positive, so a
-    small probability keeps all digits.
-    """
-    below, others = normal_below(_NODES), (groups - 1)[:, None]
-    density = np.exp(-np.square(_NODES) / 2) / np.sqrt(2 * np.pi) * _STEP
-    beyond = normal_below(_NODES - width[:, None]) / below
-    terms = density * below**others * -np.expm1(others * np.log1p(-beyond))
-    return np.asarray(np.minimum(groups * terms.sum(axis=1), 1.0))
 
 
 def sidak_level(alpha: Alpha, m: float | Floats) -> Floats:

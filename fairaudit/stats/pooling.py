@@ -169,21 +169,8 @@ class _Model(Frozen, eq=False):
 
     def _tilt(self, cavity: Floats, cavity_variance: Floats) -> tuple[Floats, Floats, Floats]:
         """Mean, variance and log-integral of each group's likelihood times its cavity."""
-        mode, deviation = self._find_mode(cavity, cavity_variance)
-        logit = mode + deviation * _COARSE[..., None]
-        log_density = self._log_likelihood(logit) - (logit - cavity) ** 2 / (2 * cavity_variance)
-        top = log_density.max(axis=0)
-        density = np.exp(log_density - top) * np.gradient(_COARSE, axis=0)[..., None]
-        total = density.sum(axis=0)
-        mean = (density * logit).sum(axis=0) / total
-        variance = (density * (logit - mean) ** 2).sum(axis=0) / total
-        integral = total * deviation / np.sqrt(2 * np.pi * cavity_variance)
-        return mean, variance, top + np.log(integral)
-
-    def _find_mode(self, cavity: Floats, cavity_variance: Floats) -> tuple[Floats, Floats]:
-        """The mode of likelihood times cavity, and its width, by Newton's method with halving."""
-        # The mode is between `low` and `high`, because the number of hits is between 0 and
-        # `trials`.
+        # The mode is found by Newton's method with halving. It is between `low` and `high`, because
+        # the number of hits is between 0 and `trials`.
         low = cavity - cavity_variance * (self.trials - self.hits)
         high = cavity + cavity_variance * self.hits
         mode = np.clip(cavity, low, high)
@@ -197,7 +184,16 @@ class _Model(Frozen, eq=False):
             mode = np.where(inside, step, (low + high) / 2)
             if np.abs(slope / np.sqrt(curvature)).max() < _CLOSE:
                 break
-        return mode, 1 / np.sqrt(curvature)
+        deviation = 1 / np.sqrt(curvature)
+        logit = mode + deviation * _COARSE[..., None]
+        log_density = self._log_likelihood(logit) - (logit - cavity) ** 2 / (2 * cavity_variance)
+        top = log_density.max(axis=0)
+        density = np.exp(log_density - top) * np.gradient(_COARSE, axis=0)[..., None]
+        total = density.sum(axis=0)
+        mean = (density * logit).sum(axis=0) / total
+        variance = (density * (logit - mean) ** 2).sum(axis=0) / total
+        integral = total * deviation / np.sqrt(2 * np.pi * cavity_variance)
+        return mean, variance, top + np.log(integral)
 
     def _log_likelihood(self, logit: Floats) -> Floats:
         return np.asarray(self.hits * logit - self.trials * np.logaddexp(0, logit))

@@ -18,7 +18,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.base.arrays import Alpha, Ends, Floats, Ints
 from fairaudit.stats import contingency
 from fairaudit.stats.distributions import chi_square_tail, normal_critical, t_critical
 
@@ -62,13 +62,22 @@ def smallest_detectable(
     share, n, m, level, freedom = np.broadcast_arrays(share, n, m, level, freedom)
     more = NormalDist().inv_cdf(power)
     just = np.asarray(_effects(level, freedom, power), dtype=np.float64) - more
-    ends = []
+    far, ends = just > contingency.FAR, []
     with np.errstate(all="ignore"):
         step = np.where((n > 0) & (m > 0), 1 / n + 1 / m, np.nan)
         angle, unit = np.arcsin(np.sqrt(share)), np.sqrt(step) / 2
         for way in (-1, 1):
-            shift, is_off = _shift_to_level(share, n, m, just, freedom, way * unit)
-            found = angle + way * unit * (shift + more)
+            # A share is just significant at a distance of `just` standard errors. The distance is
+            # larger if arcsines overstate a large difference, compared with the test that is used.
+            shift, is_off = just, np.zeros(just.shape, dtype=np.bool_)
+            for _ in range(_ROUNDS if far.any() else 0):
+                other = np.square(np.sin(np.clip(angle + way * unit * shift, 0, np.pi / 2)))
+                z = np.abs(contingency.find_z(other, n, share, m))
+                roots = contingency.find_far_roots(other, n, share, m, z)
+                is_off = far & ~np.isnan(roots)  # Fisher's test replaces z
+                score = np.where(is_off, np.where(freedom == 1, roots, np.fmin(roots, z)), z)
+                shift = np.where(far, shift * just / score, just)
+            found = angle + way * unit * (np.maximum(shift, just) + more)
             # Outside this range, the sine would return shares for impossible gaps.
             found = np.where((found >= 0) & (found <= np.pi / 2), np.square(np.sin(found)), np.nan)
             few = contingency.smallest_expected(found, n, share, m) < contingency.LEAST_EXPECTED
@@ -76,27 +85,6 @@ def smallest_detectable(
             found = found + np.where(exact, way * step / 2, 0.0)
             ends.append(np.where((found >= 0) & (found <= 1), found - share, np.nan))
     return ends[0], ends[1]
-
-
-def _shift_to_level(
-    share: Floats, n: Floats, m: Floats, just: Floats, freedom: Floats, unit: Floats
-) -> tuple[Floats, Marks]:
-    """The distance, in units of the angle, at which a share is just significant.
-
-    The distance is `just` standard errors. It is larger if arcsines overstate a large difference,
-    compared with the test that is used for it. The second array marks the shares for which Fisher's
-    test replaces z.
-    """
-    shift, is_off, far = just, np.zeros(just.shape, dtype=np.bool_), just > contingency.FAR
-    angle = np.arcsin(np.sqrt(share))
-    for _ in range(_ROUNDS if far.any() else 0):
-        other = np.square(np.sin(np.clip(angle + unit * shift, 0, np.pi / 2)))
-        z = np.abs(contingency.find_z(other, n, share, m))
-        roots = contingency.find_far_roots(other, n, share, m, z)
-        is_off = far & ~np.isnan(roots)
-        score = np.where(is_off, np.where(freedom == 1, roots, np.fmin(roots, z)), z)
-        shift = np.where(far, shift * just / score, just)
-    return np.maximum(shift, just), is_off
 
 
 @cache

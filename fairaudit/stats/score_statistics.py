@@ -233,15 +233,11 @@ def resample_calibration_error(people: Ints, expected: Floats, least: float) -> 
     error = np.abs(drawn - expected).sum(axis=1) / people.sum()
     reached = np.count_nonzero(error >= least - _ROUNDING)
     p = float((reached + 1) / (DRAWS + 1))
-    return p if reached else min(p, _bound_error(people, share, least - _ROUNDING))
-
-
-def _bound_error(people: Ints, share: Floats, least: float) -> float:
-    """Chernoff's bound of the probability that Σ |positives - expected| / people reaches `least`.
-
-    E exp(s |Y|) = E exp(s Y) + E exp(-s Y) - E exp(-s |Y|), where the last term is at least exp(-s
-    · sd of Y).
-    """
+    if reached:
+        return p
+    # Chernoff's bound of the probability that the sum of |Y| = |positives - expected| is so large:
+    # E exp(s |Y|) = E exp(s Y) + E exp(-s Y) - E exp(-s |Y|), where the last term is at least
+    # exp(-s · sd of Y).
     slope = np.geomspace(1e-8, 100, 500)[:, None]
     with np.errstate(divide="ignore"):
         hit, miss = np.log(share), np.log1p(-share)
@@ -249,8 +245,9 @@ def _bound_error(people: Ints, share: Floats, least: float) -> float:
     down = people * (np.logaddexp(miss, hit - slope) + slope * share)
     both = np.logaddexp(up, down)
     near = np.exp(-slope * np.sqrt(people * share * (1 - share)) - both)
-    exponents = (both + np.log1p(-near)).sum(axis=1) - slope[:, 0] * least * people.sum()
-    return max(math.exp(min(float(exponents.min()), 0.0)), LEAST_P)
+    exponents = (both + np.log1p(-near)).sum(axis=1)
+    exponents -= slope[:, 0] * (least - _ROUNDING) * people.sum()
+    return min(p, max(math.exp(min(float(exponents.min()), 0.0)), LEAST_P))
 
 
 def find_p_of_largest(people: Ints, expected: Floats, largest: Floats) -> Floats:

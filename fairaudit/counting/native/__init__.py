@@ -55,12 +55,6 @@ class CellTable:
         words[:, 1] &= (np.uint64(1) << _ROW_BIT) - np.uint64(1)
         self.sums[cells] += words[:, ::2] + (words[:, 1::2].astype(object) << 32)
 
-    def add_cells(self, index: Ints, rows: Ints, sums: NDArray[np.uint64]) -> None:
-        """Adds cells with sums of two 64-bit words; `index` has the place of each in this table."""
-        np.add.at(self.rows, index, rows)
-        if len(self.sums):
-            np.add.at(self.sums, index, sums[..., 0] + (sums[..., 1].astype(object) << 64))
-
     def measures(self, plan: Plan, cells: Ints) -> tuple[Ints, Ints, RawWeights | None]:
         """The rows and people of cells, and their weights if the plan has a weight."""
         rows = self.rows[cells]

@@ -122,8 +122,12 @@ def join(
     has_sums = bool(plan.weight or plan.count)
     joined = CellTable(len(cells), has_sums=has_sums)
     joined.largest, joined.error = largest, max(table.error for table in tables)
-    sums = [np.frombuffer(table.sums if has_sums else b"", np.uint64) for table in tables]
-    joined.add_cells(cell_of, rows, np.concatenate(sums).reshape(-1, 2, 2))
+    np.add.at(joined.rows, cell_of, rows)
+    if has_sums:
+        # Each sum has two words of 64 bits.
+        words = np.concatenate([np.frombuffer(table.sums, np.uint64) for table in tables])
+        low, high = np.moveaxis(words.reshape(-1, 2, 2), -1, 0)
+        np.add.at(joined.sums, cell_of, low + (high.astype(object) << 64))
     *of_keys, kept = cells.T.astype(np.int64)
     raw_keys = (
         RawKey(key.key, column, key.levels) for key, column in zip(keys, of_keys, strict=True)

@@ -302,12 +302,6 @@ class Numbers:
         checks = [(name, True) for name in self.compared] + [(name, False) for name in self.columns]
         return {own(f"bad{number}"): check for number, check in enumerate(checks)}
 
-    def bad_rows(self) -> Iterator[pl.Expr]:
-        """The columns of `counters`. They have the number of bad rows that each row represents."""
-        for name, (column, in_filter) in self.counters.items():
-            is_sound = self.comparable(column) if in_filter else self.sound(column)
-            yield ((~is_sound).cast(pl.Int64) * self.batch.rows).alias(name)
-
     def refuse(self, counted: pl.DataFrame) -> None:
         """Raises `DataError` for the first column in `counters` that has bad rows.
 

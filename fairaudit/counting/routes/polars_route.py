@@ -209,8 +209,10 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
         elif is_text(dtype):
             level = level.cast(pl.String)
         yield level.alias(own(f"key{number}"))
-    yield from numbers.bad_rows()
     rows = batch.rows
+    for name, (column, in_filter) in numbers.counters.items():
+        is_sound = numbers.comparable(column) if in_filter else numbers.sound(column)
+        yield ((~is_sound).cast(pl.Int64) * rows).alias(name)
     if batch.is_split:
         yield pl.col(own("kind"))
         rows = pl.when(pl.col(own("kind")) == OBSERVED).then(rows).otherwise(0)

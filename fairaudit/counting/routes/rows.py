@@ -77,7 +77,9 @@ class RowGroups:
                 raise PlanError([PlanFault(f"{what}: is it an id?", name)])
             # Without rows, Polars ignores `return_dtype`; so the cast is needed.
             codes = values.replace_strict(levels, places, return_dtype=pl.Int32).cast(pl.Int32)
-            hashes = np.fromiter(map(hash_text, known), np.uint64, len(known))
+            # These hashes are the same on every machine.
+            digests = (blake2b(level.encode(), digest_size=8).digest() for level in known)
+            hashes = np.frombuffer(b"".join(digests), "<u8")
             profiles = mix(profiles, hashes[codes.to_numpy()])
             coded.append(codes)
         part = np.where(is_below(profiles, self.halvings), profiles % np.uint64(_PARTS), _PARTS)
@@ -161,11 +163,6 @@ class RowGroups:
 def mix(hashes: Hashes, values: Hashes) -> Hashes:
     """The hash of each pair of a hash and a value; the pairs (a, b) and (b, a) differ in hash."""
     return hash_rows(hashes ^ values, SEED)
-
-
-def hash_text(text: str) -> int:
-    """A hash of a text, which is the same on every machine."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def read_rows(
