@@ -141,9 +141,8 @@ def _middle_and_root(
 ) -> tuple[Floats, Floats]:
     """The middle and the root in the formula of a bound of `first / second`.
 
-    `bound` is the bound of `first`, and `end` is the bound of `second`. The argument of the root is
-    never negative. It can be written in two forms. If the first form is a difference of two similar
-    numbers, the second form, a sum, is used.
+    `bound` is the bound of `first`, and `end` is the bound of `second`. If the argument of the root
+    is a difference of two similar numbers, it is calculated as a sum instead.
     """
     product = np.multiply(first, second)
     reach = np.abs(np.subtract(first, bound))
@@ -253,9 +252,7 @@ _NEAR = 1e-3
 
 _SECANTS = 12
 _HALVINGS = 64
-"""The maximum numbers of secants and of halvings to find a bound of a ratio. Most bounds need half
-of the secants.
-"""
+"""The maximum numbers of secants and of halvings to find a bound of a ratio."""
 
 
 def wilson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
@@ -322,8 +319,7 @@ def mark_few(
     The threshold is 13 hits or misses at 95 %; for an alpha below .05, it grows with z⁵. For 36
     people and a rate of .0975, a score interval covers the rate with a probability of .919. With 13
     or more hits and misses, the probability is at least .930 for every rate and number of people,
-    also for 2 to 1,000 simultaneous intervals. With `over_pairs`, the threshold is the larger of 13
-    and ⅔ z².
+    also for 2 to 1,000 simultaneous intervals. With `over_pairs`, the threshold is at least ⅔ z².
     """
     far = far_hits(alpha, over_pairs=over_pairs) * (1 if over_pairs else 5)
     with np.errstate(all="ignore"):
@@ -437,10 +433,9 @@ def split_tails(share: Floats, size: Floats, alpha: Alpha) -> Floats:
     """The bounds of shares with tails of (α/2)^(i/6), as an array [low or high, i = 0 to 5, ...].
 
     The tail probabilities of two independent shares are multiplied, so α/2 can be split between the
-    shares in several ways. The bound of a comparison is the farthest bound of all splits. MOVER
-    alone assumes that the distance of a bound from the share grows in proportion to z. This is
-    wrong with few hits: simultaneous intervals of 100 groups then have a coverage of .83. At i = 0,
-    the bound is the share itself.
+    shares in several ways. The bound of a comparison is the farthest bound of all splits. With few
+    hits, the distance of a bound does not grow in proportion to z, as MOVER assumes: simultaneous
+    intervals of 100 groups have a coverage of .83. At i = 0, the bound is the share itself.
     """
     share, size, tail = np.broadcast_arrays(share, size, np.divide(alpha, 2))
     tails = [np.minimum(2 * tail ** (i / _SPLITS), 1.0) for i in range(1, _SPLITS)]
