@@ -211,7 +211,8 @@ def unpublished(text: str, tree: dict[str, Any]) -> list[str]:
     text = re.sub(r"\d+ (?:more )?(?:checks?|groups?|tests?|comparisons?|warnings?)\b", " ", text)
     text = re.sub(r"\d+ (?:failed|warned|passed|inconclusive|over a limit|strata)\b", " ", text)
     text = re.sub(
-        r"\d+ of \d+ (?:cases|strata|values)|(?:and )?\d+ more\b|fewer than \d+ people",
+        r"\d+ of \d+ (?:results|strata|values)|(?:and )?\d+ more\b|fewer than \d+ people|"
+        r"Similar findings: \d+",
         " ",
         text,
     )

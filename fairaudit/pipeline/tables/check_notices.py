@@ -254,7 +254,8 @@ def notice_misread_values(checks: Iterable[AnyCheck], tables: Tables) -> Iterato
         values, among = leaf.group_values, leaf.takes_part
         if values is None or values.ends is None or not (is_burden or values.metric is AUC):
             continue
-        low, high = (end[among] for end in values.ends(check.inference.alpha))
+        with np.errstate(all="ignore"):  # a group may have no people
+            low, high = (end[among] for end in values.ends(check.inference.alpha))
         if values.metric is AUC and len(high) and (high < 1 - high).all():
             text = "in all groups the area under the curve is below 0.5: reverse the score, if low "
             yield Notice(f"{check.id}: {text}scores stand for the positive label", Subjects.ANYBODY)
