@@ -838,7 +838,7 @@ def test_strata_that_are_almost_a_copy_of_the_decision_have_a_notice(
         pl.DataFrame(rows, schema=["g", "d", "s"], orient="row"),
     )
     share = sum(str(d) == s for _, d, s in rows) / len(rows)
-    words = f"s almost determines the decision: {share:.1%} of the people"
+    words = f"s almost determines the decision: {100 * share:.1f} % of the people"
     assert any(words in str(notice) for notice in result.notices) is is_told
 
 
