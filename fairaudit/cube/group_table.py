@@ -241,7 +241,7 @@ class GroupTable(Frozen, eq=False, dict=True):
         return self.known & np.array(kept, dtype=np.bool_)
 
     def admit(self, groups: Marks) -> GroupTable:
-        """The table in which the marked groups are no longer excluded."""
+        """The table in which the marked groups are included again."""
         if self.excluded is None:
             return self
         admitted = {self.groups[g] for g in np.flatnonzero(groups).tolist()}

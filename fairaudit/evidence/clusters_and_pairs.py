@@ -165,7 +165,7 @@ def find_spread_pair(evaluation: Evaluation, values: GroupValues) -> Pair:
 def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
     """The gap of selection rates that replaces ε or total variation: all are 0 for equal groups.
 
-    The result is None if there are more than two classes, or no positive class.
+    Returns None if there are more than two classes, or no positive class.
     """
     table = evaluation.table
     if table.positive is None or len(table.classes) != 2 or int(table.positive.sum()) != 1:

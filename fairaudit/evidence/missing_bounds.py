@@ -281,7 +281,7 @@ def _find_entries(evaluation: Evaluation) -> Marks:
 
 
 def mark_in_question(evaluation: Evaluation) -> Marks:
-    """Marks the kinds of people [3, 3] who may change a rate; all kinds if there is no rate."""
+    """Marks the kinds of people [3, 3] who may change a rate; all kinds without a rate."""
     kinds = _list_contributions(evaluation)
     return np.asarray(np.any([kind.matters for kind in kinds] or [_ALL], axis=0))
 

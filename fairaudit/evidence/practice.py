@@ -123,7 +123,7 @@ def adjust_for_clusters(
 ) -> PeopleAffected | None:
     """The gap as a number of people, with `deviations` from a test that allows for clusters.
 
-    The result is None if the test is missing or compares more than the two groups.
+    Returns None if the test is missing or compares more than the two groups.
     """
     if significance is None or not significance.test.startswith("z"):
         return None

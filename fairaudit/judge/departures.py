@@ -120,7 +120,7 @@ def find_fallen(
 ) -> dict[Departure, float | None] | None:
     """Groups that are newly or farther over the limit, with the earlier value (None if it is new).
 
-    The result is None if a finding has no departures. A group that a waiver covered before is new.
+    Returns None if a finding has no departures. A group that a waiver covered before is new.
     """
     limit = now.check.fail
     if before.departures is None or now.departures is None or not isinstance(limit, Limit):

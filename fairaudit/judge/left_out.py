@@ -60,7 +60,7 @@ class LeftOutPart(Frozen):
     """The people left out for a reason, and their `groups`, largest number of people first.
 
     `weight` is the share of these people in the weight of all people of the check; in a
-    `LeftOutGroup`, in the weight of the group. It is None without weights.
+    `LeftOutGroup`, in the weight of the group. None without weights.
     """
 
     reason: LeftOutReason

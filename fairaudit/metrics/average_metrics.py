@@ -183,7 +183,7 @@ class _SidesInStrata(Frozen, eq=False):
     """A group and its reference in every stratum.
 
     `compared` [Z] marks the strata that the average may use. `settled` [Z, G] marks strata in which
-    the value is 0 for every possible decision. It is None if the metric is not itself a comparison.
+    the value is 0 for every possible decision. None if the metric is not itself a comparison.
     """
 
     counts: tuple[GroupCounts, GroupCounts]

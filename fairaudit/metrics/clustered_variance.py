@@ -295,7 +295,7 @@ def _sum_groups_by_row(table: ClusteredTable, slots: Slots) -> Any:  # noqa: ANN
 class StrataOfRows(Frozen, eq=False):
     """The strata of the sample that contain the rows (stratum, cluster) of a table.
 
-    `members`, sparse [strata, rows], marks the rows in each stratum of the sample. It is None if
+    `members`, sparse [strata, rows], marks the rows in each stratum of the sample. None if
     the sample has no declared strata. `units` is the number of clusters that were drawn in each
     stratum. `all_units` is the number that were drawn in all strata together.
     """

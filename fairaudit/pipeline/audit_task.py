@@ -190,7 +190,7 @@ class AuditTask(Frozen):
     def find_data(self, data: DataLike) -> Data:
         """The data to read: `data` if it is given, otherwise the data of the spec.
 
-        Raises `UsageError` if there are no data, or if data outside a database have a time limit.
+        Raises `UsageError` without data, or if data outside a database have a time limit.
         """
         if data is None and not self.spec.data:
             raise UsageError("the spec has no `data`", "add `data:` to the spec, or use --data")

@@ -188,7 +188,7 @@ def smallest_ratio(
 
     Each pair has Koopman's interval at the level `alpha`. If any group has few hits or misses, or
     if shares are smoothed, all pairs have MOVER's interval instead. `drawn_in` contains an offset
-    and a factor: a smoothed share is offset + factor * share. It is None if shares are not
+    and a factor: a smoothed share is offset + factor * share. None if shares are not
     smoothed. The result is NaN if the share of a group that `among` marks is unknown.
     """
     members = np.flatnonzero(among)

@@ -63,7 +63,7 @@ def count_groups(
 ) -> PartialCounts | None:
     """The counts for a plan from groups of equal rows, which Polars evaluates.
 
-    `columns` are all columns that the plan reads. The result is None if the data has a fault: the
+    `columns` are all columns that the plan reads. Returns None if the data has a fault: the
     next route finds the fault again, and reports the row of the fault.
     """
     import polars as pl
@@ -159,7 +159,7 @@ _MOST_THREADS = 16
 def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> SourceFile | None:
     """The checked file, with joint counts for all plans if the kernel can count them.
 
-    The result is None without the kernel, or if the file needs another reader. Raises `DataError`
+    Returns None without the kernel, or if the file needs another reader. Raises `DataError`
     if the file changes while it is read, or cannot be read.
     """
     form = plans[0].format

@@ -42,7 +42,7 @@ def kept_by(
 ) -> Ints | None:
     """Whether the filter of a plan keeps each row: 1, 0, or -1 if it cannot decide.
 
-    `codes` are the indexes in `texts` of the rows' values, by column. The result is None if the
+    `codes` are the indexes in `texts` of the rows' values, by column. Returns None if the
     filter cannot be applied to the texts.
     """
     columns = {

@@ -106,7 +106,7 @@ def with_missing_last(raw_key: RawKey) -> Ints:
 def cluster_codes(counts: Counts) -> tuple[Ints, SampleStrata | None] | None:
     """The number of the cluster of each raw cell, and the strata of the sample, if it has any.
 
-    The result is None without clusters. The same cluster name in two strata means two clusters. A
+    Returns None without clusters. The same cluster name in two strata means two clusters. A
     stratum includes the clusters that a filter removes, because a part of a sample has the design
     of the whole sample. Raises `DataError` for rows that the filter keeps and that have no cluster.
     """

@@ -240,7 +240,7 @@ class Redaction:
     def redact_comparison(self, row: ComparisonRow) -> ComparisonRow | None:
         """A redacted comparison. It shows which groups took part only if all may be shown.
 
-        The result is None for a hidden comparison of one group, because a row without numbers would
+        Returns None for a hidden comparison of one group, because a row without numbers would
         reveal that the group reaches the minimum.
         """
         values = _widen_undefined(self.support.comparison_values(row), row.estimate)

@@ -505,7 +505,7 @@ class ScorePieces(NumberedSets):
     def register_parts(self, marks: Marks, *, with_steps: bool) -> frozenset[int] | None:
         """The numbers of the parts of a set of cells by label and piece of the score.
 
-        The result is None if these columns do not determine the set.
+        Returns None if these columns do not determine the set.
         """
         key = marks.tobytes(), with_steps
         if key not in self._registered:
