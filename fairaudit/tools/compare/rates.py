@@ -315,7 +315,7 @@ def explain_unseen(reversal: Reversal, side: AuditResult, other: AuditResult) ->
     key = (reversal.rate, reversal.attribute, reversal.pair, reversal.given)
     if other.scanned is None:
         if other.reversals_off:
-            return "there was no scan"
+            return "no scan was made"
         return "a scan may have looked for it: the report does not describe its scan"
     if other.scanned.of != reversal.of or not other.scanned.have(*key):
         return "no scan compared these groups given these columns"

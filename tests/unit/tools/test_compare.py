@@ -1005,7 +1005,7 @@ def test_a_reversal_that_was_not_looked_for_is_neither_gone_nor_new() -> None:
     del older["reversal_scan"]
     sizes = stones(mixed, simpson={"warn": True, "min_gap": 0.01})
     cases = {
-        "there was no scan": blind,
+        "no scan was made": blind,
         "no scan compared these groups": stones(others),
         "a scan may have looked for it: the report does not describe": codec.read_result(older),
         "it is unknown: the scans differ in minimum gap": sizes,
