@@ -104,5 +104,5 @@ def test_a_notice_gives_the_within_cluster_sum_of_squares() -> None:
     }
     (notice,) = (text for text in fairaudit.audit(spec, frame).notices if "k-means" in text)
     assert "2 clusters of 20, 20 people" in notice
-    assert "99% of the features' variance lies between clusters" in notice
+    assert "99 % of the features' variance lies between clusters" in notice
     assert "within-cluster sum of squares 0.396, features standardised" in notice
