@@ -263,7 +263,7 @@ def notice_misread_values(checks: Iterable[AnyCheck], tables: Tables) -> Iterato
             # 0.94 and 0.99 without the burden have the ratio 0.95, but 0.06 is six times 0.01.
             least, most = values.value[among].min(), values.value[among].max()
             if (1 - most) / (1 - least) < limit.below <= least / most:
-                one, other = (f"{100 * (1 - rate):.1f} %" for rate in (least, most))
+                one, other = percent(1 - least), percent(1 - most)
                 text = f"{one} of a group and {other} of another have the burden, which a ratio of "
                 text += "the others hides: limit `demographic_parity_ratio` as well"
                 yield Notice(f"{check.id}: {text}", Subjects.ANYBODY)
